@@ -81,9 +81,9 @@ type Binary struct{ From, To string }
 // Scripts are files with lines for a shell. Empty ones are left out.
 type Scripts struct{ PreInstall, PostInstall, PreRemove, PostRemove string }
 
-// Texts is a folder of license texts with a final slash, see package license, and the programs of the package that it is about.
+// Texts is a tar of license texts, see package license, and the programs of the package that it is about.
 type Texts struct {
-	Folder   string
+	Tar      string
 	Programs []string
 }
 
@@ -122,7 +122,7 @@ func (s Spec) inputs() []string {
 		}
 	}
 	for _, t := range s.Licenses {
-		inputs = append(inputs, t.Folder)
+		inputs = append(inputs, t.Tar)
 	}
 	return slices.Concat(inputs, s.Trees, s.LicenseNames)
 }
@@ -260,7 +260,7 @@ func (m maker) documents(ctx context.Context, expression string) ([]archive.Entr
 		about.WriteString("On Debian systems, the text of Apache-2.0 is also in\n/usr/share/common-licenses/Apache-2.0.\n")
 	}
 	for _, t := range m.Licenses {
-		if err := license.Notices(&notices, m.abs(t.Folder), m.paths(t.Programs)); err != nil {
+		if err := license.Notices(&notices, m.abs(t.Tar), m.paths(t.Programs)); err != nil {
 			return nil, err
 		}
 	}

@@ -26,7 +26,7 @@ const phase = "licenses"
 // Go finds the pinned Go.
 type Go func(ctx context.Context, progress func(string)) (*toolchain.Go, error)
 
-// A Group is a number of binaries of one module for one platform, which share a list of packages, a folder and names of
+// A Group is a number of binaries of one module for one platform, which share a list of packages, texts and names of
 // licenses.
 type Group struct {
 	Name, OS, Arch string
@@ -99,7 +99,7 @@ type ModulesSpec struct {
 }
 
 // ModulesAction returns the action that writes the list. It stays the same when a binary is linked again of the same
-// modules, and so does the folder of their licenses.
+// modules, and so do the texts of their licenses.
 func ModulesAction(root string, s ModulesSpec) *action.Action {
 	return &action.Action{
 		ID:      s.id("modules"),
@@ -166,30 +166,31 @@ func (x Texts) source(ctx context.Context, root string, find Go) (Source, error)
 	}, nil
 }
 
-// A Spec describes a LICENSES folder.
+// A Spec describes a tar of license texts.
 type Spec struct {
 	Group
 	Texts
 	Modules string  // the list that ModulesAction writes
 	Patches []Patch // of the modules
-	Output  string  // a folder
+	Output  string
 }
 
 // A Patch changes the code of modules.
 type Patch struct{ Name, SHA256 string }
 
-// Action returns the action that makes the folder.
+// Action returns the action that writes the tar. A folder has more files than all other outputs of a release together, and a run that has
+// nothing to do looks at each.
 func Action(root string, find Go, s Spec) *action.Action {
 	return &action.Action{
 		ID:      s.id("licenses"),
 		Phase:   phase,
 		Recipe:  code.Recipe(s),
 		Inputs:  append(s.inputs(), s.Modules),
-		Outputs: []string{s.Output + "/"},
+		Outputs: []string{s.Output},
 		Run: func(ctx context.Context, t *action.Task) error {
-			to := t.Path(s.Output + "/")
+			to := t.Path(s.Output)
 			if s.Gathered != "" {
-				return Select(ctx, to, under(root, s.Gathered), s.own(root), under(root, s.Modules), s.Patches)
+				return Select(to, under(root, s.Gathered), s.own(root), under(root, s.Modules), s.Patches)
 			}
 			src, err := s.source(ctx, root, find)
 			if err != nil {

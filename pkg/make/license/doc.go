@@ -1,5 +1,5 @@
-// Package license collects the license texts of everything that is linked into a set of binaries, in a folder that a
-// tarball or an image can carry, and names the licenses:
+// Package license collects the license texts of everything that is linked into a set of binaries, in a tar whose
+// files a tarball of a release carries, and names the licenses:
 //
 //	LICENSES/LICENSE                     the repository's own; covers its thin mains too
 //	LICENSES/go/LICENSE, PATENTS         Go's standard library and runtime, which every binary holds
@@ -7,7 +7,7 @@
 //	LICENSES/vendor/MODULE/FOLDER/FILE   those of code that a module took over from elsewhere
 //	LICENSES/modules.txt                 an index
 //
-// [Action] makes the folder that a [Spec] describes, from the lists that [ListAction] and [ModulesAction] write.
+// [Action] writes the tar that a [Spec] describes, from the lists that [ListAction] and [ModulesAction] write.
 //
 // # Which modules
 //

@@ -50,7 +50,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// read is the content of every file below dir, which must all have mode 0644.
+// read returns the texts in a folder, which must all have mode 0644.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -71,6 +71,20 @@ func read(t *testing.T, dir string) map[string]string {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return files
+}
+
+// unpacked returns the texts in a tar.
+func unpacked(t *testing.T, file string) map[string]string {
+	t.Helper()
+	texts, err := readTar(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for name, text := range texts {
+		files[name] = string(text)
 	}
 	return files
 }

@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"slipway.build/pkg/tree/module"
 )
 
-// Notices writes, as one text, the files of a LICENSES folder that are about some binaries: those of Go, of the modules that they link, and of
+// Notices writes, as one text, the files in a tar of Write that are about some binaries: those of Go, of the modules that they link, and of
 // the repository, if it has a license.
-func Notices(w io.Writer, dir string, binaries []string) error {
-	indexed, err := readIndex(filepath.Join(dir, indexFile))
+func Notices(w io.Writer, tar string, binaries []string) error {
+	texts, err := readTar(tar)
+	if err != nil {
+		return err
+	}
+	indexed, err := parseIndex(tar, texts[indexFile])
 	if err != nil {
 		return err
 	}
@@ -29,14 +31,14 @@ func Notices(w io.Writer, dir string, binaries []string) error {
 		}
 	}
 	add := func(title, file string) error {
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
-		if err != nil {
-			return err
+		text, ok := texts[file]
+		if !ok {
+			return fmt.Errorf("license %s: it has no %s", tar, file)
 		}
 		_, err = fmt.Fprintf(w, "==== %s\n\n%s\n", title, text)
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, ownLicense)); err == nil {
+	if _, ok := texts[ownLicense]; ok {
 		if err := add(ownLicense, ownLicense); err != nil {
 			return err
 		}
@@ -49,7 +51,7 @@ func Notices(w io.Writer, dir string, binaries []string) error {
 	for _, path := range slices.Sorted(maps.Keys(linked)) {
 		m, of := linked[path], indexed[path]
 		if len(of.files) == 0 {
-			return fmt.Errorf("license %s: it has nothing about %s, which is linked", dir, m)
+			return fmt.Errorf("license %s: it has nothing about %s, which is linked", tar, m)
 		}
 		for _, f := range of.files {
 			if err := add(path+"@"+of.revision+" "+f, vendored(m, f)); err != nil {

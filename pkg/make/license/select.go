@@ -13,8 +13,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// Gather fills dir with the files of every module in the list of packages, for Select: a folder in the form of Write's, but
-// without the repository's own license. It needs no binaries.
+// Gather fills dir, which must be absent or empty, with the files of every module in the list of packages, for Select: what Write
+// writes, but without the repository's own license. It needs no binaries.
 func Gather(ctx context.Context, dir string, src Source) error {
 	packages, err := readPackages(src.Packages)
 	if err != nil {
@@ -29,12 +29,43 @@ func Gather(ctx context.Context, dir string, src Source) error {
 	slices.SortFunc(modules, func(a, b Module) int { return strings.Compare(a.Path, b.Path) })
 	modules = slices.Compact(modules)
 	src.License = ""
-	return src.write(ctx, dir, modules, packages)
+	texts, err := src.texts(ctx, modules, packages)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
+		return fmt.Errorf("license %s: folder is not empty", dir)
+	}
+	for _, t := range texts {
+		if err := errors.Join(ctx.Err(), put(dir, t)); err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
+	}
+	return nil
 }
 
-// Select fills dir with the files in a folder of Gather that binaries need, and with the repository's own license, if there is one. The
+// put writes a text to a new file. It fails if the file exists: on a file system that ignores case, the files of two modules could
+// otherwise become one.
+func put(dir string, t text) error {
+	data, err := t.read()
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, filepath.FromSlash(t.name))
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Chmod(0o644), f.Close())
+}
+
+// Select writes a tar of the files in a folder of Gather that binaries need, and of the repository's own license, if there is one. The
 // modules of the binaries are in a list of module.WriteList.
-func Select(ctx context.Context, dir, gathered, license, list string, patches []Patch) error {
+func Select(file, gathered, license, list string, patches []Patch) error {
 	modules, err := readList(list)
 	if err != nil {
 		return err
@@ -44,12 +75,12 @@ func Select(ctx context.Context, dir, gathered, license, list string, patches []
 		return err
 	}
 	files := make([][]string, len(modules))
-	var copies []copied
-	if license != "" {
-		copies = append(copies, copied{license, ownLicense})
+	gatheredText := func(name string) text {
+		return text{name: name, from: filepath.Join(gathered, filepath.FromSlash(name))}
 	}
-	for _, name := range []string{goLicense, goPatents} {
-		copies = append(copies, copied{filepath.Join(gathered, filepath.FromSlash(name)), name})
+	texts := []text{gatheredText(goLicense), gatheredText(goPatents)}
+	if license != "" {
+		texts = append(texts, text{name: ownLicense, from: license})
 	}
 	var errs []error
 	for i, m := range modules {
@@ -65,13 +96,13 @@ func Select(ctx context.Context, dir, gathered, license, list string, patches []
 		}
 		files[i] = entry.files
 		for _, f := range entry.files {
-			copies = append(copies, copied{filepath.Join(gathered, filepath.FromSlash(vendored(m, f))), vendored(m, f)})
+			texts = append(texts, gatheredText(vendored(m, f)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("license %s: %w", gathered, err)
 	}
-	return fill(ctx, dir, copies, index(modules, files, patches))
+	return writeTar(file, append(texts, index(modules, files, patches)))
 }
 
 // An indexed module is a line of the index.
@@ -86,6 +117,11 @@ func readIndex(name string) (map[string]indexed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("license: %w", err)
 	}
+	return parseIndex(name, data)
+}
+
+// parseIndex reads the content of an index. Name is for errors.
+func parseIndex(name string, data []byte) (map[string]indexed, error) {
 	modules := map[string]indexed{}
 	for line := range bytes.Lines(data) {
 		if bytes.HasPrefix(line, []byte(patchMark)) {

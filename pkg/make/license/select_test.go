@@ -32,34 +32,32 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 	write(t, filepath.Join(src.ModCache, "dep.test", "more@v1.2.0", "COPYING"), "more")
 	write(t, src.Packages, more)
 
-	dirs := map[string]string{}
-	for _, name := range []string{"written", "gathered", "selected"} {
-		dirs[name] = filepath.Join(root, name)
-	}
-	if err := Write(t.Context(), dirs["written"], src); err != nil {
+	written, gathered, tar := filepath.Join(root, "written.tar"), filepath.Join(root, "gathered"), filepath.Join(root, "selected.tar")
+	if err := Write(t.Context(), written, src); err != nil {
 		t.Fatal(err)
 	}
-	if err := Gather(t.Context(), dirs["gathered"], src); err != nil {
+	if err := Gather(t.Context(), gathered, src); err != nil {
 		t.Fatal(err)
 	}
-	if text := read(t, dirs["gathered"])["vendor/dep.test/more/COPYING"]; text != "more" {
+	if err := Gather(t.Context(), gathered, src); err == nil || !strings.Contains(err.Error(), "not empty") {
+		t.Errorf("a folder with something in it: %v", err)
+	}
+	if text := read(t, gathered)["vendor/dep.test/more/COPYING"]; text != "more" {
 		t.Errorf("the license of what is listed alone is %q", text)
 	}
 	// From here on there are no modules.
 	if err := os.Rename(src.ModCache, src.ModCache+".away"); err != nil {
 		t.Fatal(err)
 	}
-	selected := func(dir string) error {
-		return Select(t.Context(), dir, dirs["gathered"], src.License, src.Modules, nil)
-	}
-	if err := selected(dirs["selected"]); err != nil {
+	selected := func() error { return Select(tar, gathered, src.License, src.Modules, nil) }
+	if err := selected(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(read(t, dirs["written"]), read(t, dirs["selected"])); diff != "" {
+	if diff := cmp.Diff(unpacked(t, written), unpacked(t, tar)); diff != "" {
 		t.Errorf("files (-written +selected):\n%s", diff)
 	}
 
-	name := filepath.Join(dirs["gathered"], "modules.txt")
+	name := filepath.Join(gathered, "modules.txt")
 	index, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +70,7 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 		"names a lost one": {strings.Replace(string(index), "NOTICE", "NOTICES", 1), "NOTICES"},
 	} {
 		write(t, name, test.index)
-		if err := selected(filepath.Join(root, "refused", what)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := selected(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("an index that %s: %v", what, err)
 		}
 	}
@@ -82,7 +80,7 @@ func TestSelectMakesWhatWriteDoes(t *testing.T) {
 func TestSelectKnowsFoldersByTheGatheredLicenses(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	gathered, out := filepath.Join(root, "gathered"), filepath.Join(root, "out")
+	gathered, out := filepath.Join(root, "gathered"), filepath.Join(root, "out.tar")
 	for name, text := range map[string]string{
 		"LICENSE": "own", "list.json": `[{"path": "x.test/a", "version": "v1.0.0"}]`,
 		"gathered/modules.txt": "x.test/a\tlocal\tLICENSE\n", "gathered/vendor/x.test/a/LICENSE": "a", "gathered/go/LICENSE": "go",
@@ -91,10 +89,10 @@ func TestSelectKnowsFoldersByTheGatheredLicenses(t *testing.T) {
 		write(t, filepath.Join(root, filepath.FromSlash(name)), text)
 	}
 	patches := []Patch{{Name: "patches/1.patch", SHA256: "1234"}}
-	if err := Select(t.Context(), out, gathered, filepath.Join(root, "LICENSE"), filepath.Join(root, "list.json"), patches); err != nil {
+	if err := Select(out, gathered, filepath.Join(root, "LICENSE"), filepath.Join(root, "list.json"), patches); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := read(t, out)["modules.txt"], "x.test/a\tlocal\tLICENSE\n# patch patches/1.patch sha256:1234\n"; got != want {
+	if got, want := unpacked(t, out)["modules.txt"], "x.test/a\tlocal\tLICENSE\n# patch patches/1.patch sha256:1234\n"; got != want {
 		t.Errorf("modules.txt %q, want %q", got, want)
 	}
 }

@@ -1,19 +1,22 @@
 package license
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Paths in a folder.
+// Paths in a tar or a folder.
 const (
 	ownLicense = "LICENSE"
 	goLicense  = "go/LICENSE"
@@ -35,9 +38,8 @@ type Source struct {
 	Declared Declared
 }
 
-// Write fills dir, which becomes LICENSES and must be absent or empty: an old text may be of a module that is no longer
-// linked.
-func Write(ctx context.Context, dir string, src Source) error {
+// Write writes a tar of what becomes LICENSES.
+func Write(ctx context.Context, file string, src Source) error {
 	modules, err := readList(src.Modules)
 	if err != nil {
 		return err
@@ -46,37 +48,101 @@ func Write(ctx context.Context, dir string, src Source) error {
 	if err != nil {
 		return err
 	}
-	return src.write(ctx, dir, modules, packages)
+	texts, err := src.texts(ctx, modules, packages)
+	if err != nil {
+		return err
+	}
+	return writeTar(file, texts)
 }
 
-// write fills dir with the files of modules.
-func (src Source) write(ctx context.Context, dir string, modules []Module, packages []Package) error {
+// texts returns the files of modules, and their index.
+func (src Source) texts(ctx context.Context, modules []Module, packages []Package) ([]text, error) {
 	for i := range modules {
 		if err := src.locate(&modules[i]); err != nil {
-			return fmt.Errorf("license: %w", err)
+			return nil, fmt.Errorf("license: %w", err)
 		}
 	}
 	byModule, err := assign(packages, modules)
 	if err != nil {
-		return fmt.Errorf("license %s: %w", src.Packages, err)
+		return nil, fmt.Errorf("license %s: %w", src.Packages, err)
 	}
 	files, err := findAll(ctx, modules, byModule)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	copies := []copied{
-		{filepath.Join(src.GOROOT, "LICENSE"), goLicense},
-		{filepath.Join(src.GOROOT, "PATENTS"), goPatents},
+	texts := []text{
+		{name: goLicense, from: filepath.Join(src.GOROOT, "LICENSE")},
+		{name: goPatents, from: filepath.Join(src.GOROOT, "PATENTS")},
+		index(modules, files, src.Patches),
 	}
 	if src.License != "" {
-		copies = append(copies, copied{src.License, ownLicense})
+		texts = append(texts, text{name: ownLicense, from: src.License})
 	}
 	for i, m := range modules {
 		for _, f := range files[i] {
-			copies = append(copies, copied{filepath.Join(m.Dir, filepath.FromSlash(f)), vendored(m, f)})
+			texts = append(texts, text{name: vendored(m, f), from: filepath.Join(m.Dir, filepath.FromSlash(f))})
 		}
 	}
-	return fill(ctx, dir, copies, index(modules, files, src.Patches))
+	return texts, nil
+}
+
+// A text is a file in a tar or a folder: data, or the content of a file on this machine.
+type text struct {
+	name string // slash-separated
+	from string
+	data []byte
+}
+
+func (t text) read() ([]byte, error) {
+	if t.from == "" {
+		return t.data, nil
+	}
+	return os.ReadFile(t.from)
+}
+
+// writeTar writes texts in the order of their names. Everybody can read them, whatever the modes of their files are.
+func writeTar(file string, texts []text) error {
+	slices.SortFunc(texts, func(a, b text) int { return strings.Compare(a.name, b.name) })
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, t := range texts {
+		data, err := t.read()
+		if err == nil {
+			err = w.WriteHeader(&tar.Header{Name: t.name, Mode: 0o644, Size: int64(len(data)), ModTime: time.Unix(0, 0)})
+		}
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err != nil {
+			return fmt.Errorf("license: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("license: %w", err)
+	}
+	return os.WriteFile(file, b.Bytes(), 0o644)
+}
+
+// readTar reads what writeTar has written, by names.
+func readTar(file string) (map[string][]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	texts := map[string][]byte{}
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return texts, nil
+		}
+		if err == nil {
+			texts[h.Name], err = io.ReadAll(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("license %s: %w", file, err)
+		}
+	}
 }
 
 func readPackages(name string) ([]Package, error) {
@@ -138,7 +204,7 @@ func findAll(ctx context.Context, modules []Module, byModule map[string][]Packag
 	return files, nil
 }
 
-func index(modules []Module, files [][]string, patches []Patch) []byte {
+func index(modules []Module, files [][]string, patches []Patch) text {
 	var b bytes.Buffer
 	for i, m := range modules {
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", m.Path, m.revision(), strings.Join(files[i], "\t"))
@@ -146,7 +212,7 @@ func index(modules []Module, files [][]string, patches []Patch) []byte {
 	for _, p := range patches {
 		fmt.Fprintf(&b, "%s%s sha256:%s\n", patchMark, p.Name, p.SHA256)
 	}
-	return b.Bytes()
+	return text{name: indexFile, data: b.Bytes()}
 }
 
 // patchMark begins the lines of the index that name patches.
@@ -202,44 +268,4 @@ func find(m Module, packages []Package) ([]string, error) {
 		return nil, errUnlicensed
 	}
 	return files, nil
-}
-
-// A copied file goes from a path of the machine to a slash-separated one in the folder.
-type copied struct{ from, to string }
-
-// fill makes the folder: the copies and the index.
-func fill(ctx context.Context, dir string, copies []copied, index []byte) error {
-	if old, err := os.ReadDir(dir); err == nil && len(old) > 0 {
-		return fmt.Errorf("license %s: folder is not empty", dir)
-	}
-	for _, c := range copies {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		text, err := os.ReadFile(c.from)
-		if err != nil {
-			return fmt.Errorf("license: %w", err)
-		}
-		if err := put(filepath.Join(dir, filepath.FromSlash(c.to)), text); err != nil {
-			return fmt.Errorf("license: %w", err)
-		}
-	}
-	if err := put(filepath.Join(dir, indexFile), index); err != nil {
-		return fmt.Errorf("license: %w", err)
-	}
-	return nil
-}
-
-// put writes a new file. It fails if the file exists: on a file system that ignores case, the files of two modules could
-// otherwise become one.
-func put(name string, text []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Chmod(0o644), f.Close()) // whatever the umask is, everybody can read a license
 }

@@ -39,10 +39,11 @@ type Spec struct {
 
 // A Member is a part of a tarball: a file, or everything in a folder.
 type Member struct {
-	From string // ends in "/" if it is a folder
-	To   string // below Top: the name of the file, or of the folder that gets the contents
-	Fill bool   // replace placeholders in YAML files
-	Last bool   // for a file that changes more often than others: it comes after them, as do texts and files with placeholders
+	From   string // ends in "/" if it is a folder
+	To     string // below Top: the name of the file, or of the folder that gets the contents
+	Unpack bool   // From is a tar, whose files come below To
+	Fill   bool   // replace placeholders in YAML files
+	Last   bool   // for a file that changes more often than others: it comes after them, as do texts and files with placeholders
 }
 
 // A Text is a small member; the spec has its content.
@@ -128,6 +129,13 @@ func (s Spec) member(m Member, root string, sum func(string) string) ([]archive.
 			return entries, err
 		}
 		return s.fill(entries)
+	}
+	if m.Unpack {
+		entries, err := archive.ReadTar(from)
+		for i := range entries {
+			entries[i].Name = path.Join(to, entries[i].Name)
+		}
+		return entries, err
 	}
 	info, err := os.Stat(from)
 	if err != nil {

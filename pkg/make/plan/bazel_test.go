@@ -40,7 +40,7 @@ func TestThirdPartyPlansTheArtifactsOfOtherProjects(t *testing.T) {
 	want := []string{
 		"_output/local/bin/linux/arm64/dns", "_output/local/bin/linux/arm64/dnsctl",
 		"_output/release-stage/debian/odd/linux-arm64.tar", "_output/release-stage/licenses/debian/linux-arm64/",
-		"_output/release-stage/licenses/dns/linux-arm64/",
+		"_output/release-stage/licenses/dns/linux-arm64.tar",
 		"_output/release-stage/spdx/debian/odd/linux-arm64.json", "_output/release-stage/spdx/dns/linux-arm64.json",
 	}
 	if diff := cmp.Diff(want, made); diff != "" {

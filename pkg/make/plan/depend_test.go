@@ -53,13 +53,13 @@ func TestInputs(t *testing.T) {
 		{"package kubernetes-client-linux-arm64.tar.gz", []string{bin + "kubectl"}},
 		{"package kubernetes-node-linux-arm64.tar.gz", []string{
 			bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
-			"_output/release-stage/licenses/components/linux-arm64/", "_output/release-tars/kubernetes-src.tar.gz",
+			"_output/release-stage/licenses/components/linux-arm64.tar", "_output/release-tars/kubernetes-src.tar.gz",
 		}},
 		{"package kubernetes-server-linux-arm64.tar.gz", []string{
 			bin + "dnsctl", bin + "kube-apiserver", bin + "kubelet", bin + "kube-log-runner", bin + "kubectl",
 			"_output/release-images/arm64/kube-apiserver.tar", "_output/release-images/arm64/kube-apiserver.docker_tag",
 			"_output/release-images/arm64/dns.tar", "_output/release-images/arm64/dns.docker_tag",
-			"_output/release-stage/licenses/components/linux-arm64/", "_output/release-stage/licenses/dns/linux-arm64/",
+			"_output/release-stage/licenses/components/linux-arm64.tar", "_output/release-stage/licenses/dns/linux-arm64.tar",
 			"_output/release-tars/kubernetes-src.tar.gz",
 			"_output/release-stage/sources/release/manifests/addons/",
 		}},
@@ -272,7 +272,7 @@ func TestAnotherProjectHasItsOwnVersions(t *testing.T) {
 	server := strings.Join(all["package kubernetes-server-linux-arm64.tar.gz"], "\n")
 	for _, member := range [][2]string{
 		{"/dnsctl", "addons/bin/dnsctl"}, {"/dns.tar", "addons/images/dns.tar"}, {"/kube-apiserver.tar", "server/bin/kube-apiserver.tar"},
-		{"/dns/linux-arm64/", "LICENSES/dns"},
+		{"/dns/linux-arm64.tar", "LICENSES/dns"},
 	} {
 		if !regexp.MustCompile(`\.From="[^"]*` + member[0] + `"\n[^\n]*\n[^\n]*\.To="` + member[1] + `"`).MatchString(server) {
 			t.Errorf("no member %s in\n%s", member, server)

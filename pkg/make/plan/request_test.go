@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +135,9 @@ func TestTreeWithoutTestSetHasNoTestTarballs(t *testing.T) {
 		file("release/release.yaml", "module: cmd\ngo: {version: go1.26.8, sums: {linux-amd64: "+
 			"\"h1:ZOmGe1OnfREDMIdb1Qi4G9JSuDPBLGExZMQ4nis1RXM=\"}}\nsets: {client: [linux/arm64]}\n"+
 			"binaries: [{name: kubectl, package: ./kubectl, sets: [client]}]\nregistry: registry.example.com\n"))
+	if err := os.RemoveAll(filepath.Join(root, "release", "packages")); err != nil {
+		t.Fatal(err)
+	}
 	g := graph(t, open(t, root), Request{Tars: true, TestSet: true, Everywhere: true})
 	want := []string{
 		"binaries linux/arm64 components", "checksums", "compile linux/arm64 kubectl", "description",

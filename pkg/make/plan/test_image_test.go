@@ -68,7 +68,7 @@ func TestImagesForTestsAreInTheTestTarballAlone(t *testing.T) {
 			t.Errorf("the server tarball has %s", name)
 		}
 	}
-	if licenses := "_output/release-stage/licenses/tool/linux-arm64/"; !slices.Contains(tar.Inputs, licenses) {
+	if licenses := "_output/release-stage/licenses/tool/linux-arm64.tar"; !slices.Contains(tar.Inputs, licenses) {
 		t.Errorf("the test tarball lacks %s: %q", licenses, tar.Inputs)
 	}
 	for _, req := range []Request{{Tars: true}, {Images: true}} {
@@ -96,8 +96,8 @@ func TestAddonsAreInTarballsOfTheirOwn(t *testing.T) {
 	plannable(t, g)
 	tar := find(t, g, "package kubernetes-addons-linux-arm64.tar.gz")
 	for _, want := range []string{
-		"_output/release-images/arm64/disk.tar", "_output/release-stage/licenses/addons/linux-arm64/",
-		"_output/release-stage/licenses/tool/linux-arm64/", "_output/release-stage/sources/release/addons/storage/", "images/dns/go.mod",
+		"_output/release-images/arm64/disk.tar", "_output/release-stage/licenses/addons/linux-arm64.tar",
+		"_output/release-stage/licenses/tool/linux-arm64.tar", "_output/release-stage/sources/release/addons/storage/", "images/dns/go.mod",
 	} {
 		if !slices.Contains(tar.Inputs, want) {
 			t.Errorf("the tarball lacks %s: %q", want, tar.Inputs)

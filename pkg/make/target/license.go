@@ -22,7 +22,7 @@ import (
 	"slipway.build/pkg/tree/catalog"
 )
 
-// A Group is a number of binaries of one module for one platform, which share a list of packages, a folder of license texts, and the
+// A Group is a number of binaries of one module for one platform, which share a list of packages, license texts, and the
 // names of licenses.
 type Group struct {
 	Name     string
@@ -142,7 +142,7 @@ func (t *LicenseNames) Judged(b *Build) (policy.Group, error) {
 	return g, nil
 }
 
-// LicenseTexts is a folder of the texts of the licenses of everything that the binaries of a group link. It needs the binaries, since their
+// LicenseTexts is a tar of the texts of the licenses of everything that the binaries of a group link. It needs the binaries, since their
 // build information names the modules.
 type LicenseTexts struct{ *Group }
 
@@ -151,11 +151,11 @@ func (t *LicenseTexts) Needs() []Target {
 	return append(targets(t.Binaries), &PackageList{t.Group}, &LicenseNames{t.Group}) // a release names the licenses, too
 }
 
-func (t *LicenseTexts) folder() string { return licenseFolder(t.Name, t.On) }
+func (t *LicenseTexts) tar() string { return licenseFolder(t.Name, t.On) + ".tar" }
 
 // Member returns the texts as a folder of a tarball.
 func (t *LicenseTexts) Member(folder string) Member {
-	return Member{Of: t, From: t.folder() + "/", To: folder}
+	return Member{Of: t, From: t.tar(), To: folder, Unpack: true}
 }
 
 func licenseFolder(name string, on catalog.Platform) string {
@@ -172,7 +172,7 @@ func (t *LicenseTexts) Actions(b *Build) ([]*action.Action, error) {
 	for _, bin := range t.Binaries {
 		linked.Binaries = append(linked.Binaries, bin.Path)
 	}
-	s := license.Spec{Group: t.group(), Texts: t.texts(b, m), Modules: linked.Output, Patches: b.patchesOf(m), Output: t.folder()}
+	s := license.Spec{Group: t.group(), Texts: t.texts(b, m), Modules: linked.Output, Patches: b.patchesOf(m), Output: t.tar()}
 	return []*action.Action{license.ModulesAction(b.Root, linked), license.Action(b.Root, b.Go, s)}, nil
 }
 

@@ -51,7 +51,7 @@ func (t *Package) spec() debrpm.Spec {
 		s.Binaries = append(s.Binaries, debrpm.Binary{From: bin.Path, To: t.installed(bin)})
 	}
 	for _, g := range t.Licenses {
-		texts := debrpm.Texts{Folder: (&LicenseTexts{g}).folder() + "/"}
+		texts := debrpm.Texts{Tar: (&LicenseTexts{g}).tar()}
 		for _, bin := range t.Binaries {
 			if bin.Module == g.Binaries[0].Module {
 				texts.Programs = append(texts.Programs, bin.Path)

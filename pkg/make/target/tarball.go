@@ -48,10 +48,11 @@ type Member struct {
 	Of       Target // the target that makes it
 	Artifact string // its name in release.json; empty if it is none
 
-	From string // ends in "/" if it is a folder
-	To   string // below Top
-	Fill bool   // replace placeholders in YAML files
-	Last bool   // packed after the rest, since it changes most often
+	From   string // ends in "/" if it is a folder
+	To     string // below Top
+	Unpack bool   // what is in the tar From comes below To
+	Fill   bool   // replace placeholders in YAML files
+	Last   bool   // packed after the rest, since it changes most often
 }
 
 // Source returns a member that is a copy of a source: a file, or a folder with a final slash.
@@ -149,7 +150,7 @@ func (t *Tarball) Actions(b *Build) ([]*action.Action, error) {
 	s := pack.Spec{Name: t.Name, Top: t.Top, Time: b.Stamp.Date}
 	at := pack.Place{Root: b.Root, Tarballs: project.Tars, Sums: sums512, Cache: b.ArchiveCache()}
 	for _, m := range t.Members {
-		s.Members = append(s.Members, pack.Member{From: m.From, To: m.To, Fill: m.Fill, Last: m.Last})
+		s.Members = append(s.Members, pack.Member{From: m.From, To: m.To, Unpack: m.Unpack, Fill: m.Fill, Last: m.Last})
 	}
 	if t.Version {
 		s.Texts = []pack.Text{{Name: "version", Content: b.Stamp.Version + "\n"}}
