@@ -97,7 +97,6 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				if err != nil {
 					return err
 				}
-				defer both.Images.Close()
 			}
 			return o.send(c.Context(), both, dryRun)
 		},

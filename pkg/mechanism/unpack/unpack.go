@@ -113,15 +113,24 @@ func Decompress(r io.Reader) (io.Reader, error) {
 // Unpack writes the wanted members of a tarball, a .tar.gz or a .tar, into an empty folder, and nothing outside of it: it is an os.Root. It
 // refuses an archive with a name, a link or a kind of file that no release has. After an error, the folder must not be used.
 func Unpack(ctx context.Context, archive, dir string, want func(name string) bool) error {
-	return atMost(ctx, archive, dir, want, mostBytes, mostEntries)
-}
-
-func atMost(ctx context.Context, archive, dir string, want func(name string) bool, bytes, entries int64) error {
-	f, err := Open(archive)
+	f, err := os.Open(archive)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	return Stream(ctx, f, archive, dir, want)
+}
+
+// Stream is like Unpack, of a stream. Errors name the archive so.
+func Stream(ctx context.Context, stream io.Reader, archive, dir string, want func(name string) bool) error {
+	return atMost(ctx, stream, archive, dir, want, mostBytes, mostEntries)
+}
+
+func atMost(ctx context.Context, stream io.Reader, archive, dir string, want func(name string) bool, bytes, entries int64) error {
+	f, err := Decompress(stream)
+	if err != nil {
+		return fmt.Errorf("%s: %w", archive, err)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

@@ -112,7 +112,12 @@ func TestUnpackRefusesHostileArchives(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := func(name string) bool { return !strings.HasSuffix(name, "unwanted") }
-		err := atMost(t.Context(), archive, dir, want, 1<<20, 4)
+		f, err := os.Open(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		err = atMost(t.Context(), f, archive, dir, want, 1<<20, 4)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), archive) {
 			t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 		}

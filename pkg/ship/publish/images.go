@@ -2,13 +2,13 @@ package publish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +23,7 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/bundle"
 	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/site"
 	"slipway.build/pkg/ship/verify"
@@ -39,26 +39,23 @@ type Images struct {
 	Sent       int64      `json:"sent"` // bytes of requests
 
 	want     verify.Want
-	from     layout.Path
-	tmp      string                      // has from
-	named    map[string]v1.Hash          // images over all platforms, by name
-	below    map[v1.Hash][]v1.Hash       // an index, and its images
-	refer    map[v1.Hash][]v1.Descriptor // referrers, by what they are about
+	from     *store
 	registry registry
 }
 
-// A Manifest is an image over all platforms, with its images, or says something of one of those.
+// A Manifest is an image over all platforms, with its images, or over that of a bundle, or says something of one of those.
 type Manifest struct {
 	Name   string `json:"name"` // its repository
 	Digest string `json:"digest"`
 	Of     string `json:"of,omitempty"` // digest of the manifest that it is about; "" if it is an image
 	State  State  `json:"state"`
 
-	at   name.Digest
-	hash v1.Hash
+	at    name.Digest
+	hash  v1.Hash
+	image bundle.Image // that it is of
 }
 
-// A Tag is a name of an image over all platforms. The tag of a release never moves. Those that other projects have chosen, such as
+// A Tag is a name of an image over all platforms, or over that of a bundle. The tag of a release never moves. Those that other projects have chosen, such as
 // etcd:3.7.0-0, do: their images change with the Go that compiles them, and with their base.
 type Tag struct {
 	Name  string `json:"name"`
@@ -68,7 +65,7 @@ type Tag struct {
 	State State  `json:"state"`
 
 	at    name.Tag
-	hash  v1.Hash
+	image bundle.Image
 	fixed bool // it is not the tag of a release
 }
 
@@ -93,41 +90,19 @@ func newRegistry() (r registry, err error) {
 	return r, err
 }
 
-// PlanImages returns what a repository of a registry, such as registry.example.com/k8s, gets of the release: its images over all platforms
-// with signatures, provenance and bills of materials. They are in an OCI image layout. It sends nothing. A tag that others have chosen may
-// move away from what cannot be told to be older if its image is in move, such as "etcd". The error is a [*TagError] if a tag may not move.
+// PlanImages returns what a repository of a registry, such as registry.example.com/k8s, gets of the release: its images over all platforms,
+// or those of a bundle, with signatures, provenance and bills of materials. The images of a folder's release are in an OCI image layout. It
+// sends nothing. A tag that others have chosen may move away from what cannot be told to be older if its image is in move, such as "etcd".
+// The error is a [*TagError] if a tag may not move.
 //
-// Access is that of Docker's configuration and its helpers. The caller closes the publication.
+// Access is that of Docker's configuration and its helpers.
 func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, move []string) (_ *Images, err error) {
 	p := &Images{Repository: repository, Version: r.described.Version, want: r.want}
-	if err := sign.HasImages(r.dir, layoutDir); err != nil {
-		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	if p.from, err = r.store(layoutDir); err != nil {
+		return nil, err
 	}
 	if p.registry, err = newRegistry(); err != nil {
 		return nil, err
-	}
-	// What was verified, and nothing else, becomes the referrers.
-	if p.tmp, err = os.MkdirTemp(filepath.Dir(filepath.Clean(layoutDir)), ".publishing-"); err != nil { // where links can be made
-		p.tmp, err = os.MkdirTemp("", "slipway-publishing-")
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			p.Close()
-		}
-	}()
-	_, had, err := manifests(layoutDir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", layoutDir, err)
-	}
-	to := filepath.Join(p.tmp, "oci")
-	if err := sign.Layout(r.dir, layoutDir, to); err != nil {
-		return nil, err
-	}
-	if err := p.read(to, len(had.Manifests)); err != nil {
-		return nil, fmt.Errorf("%s: %w", layoutDir, err)
 	}
 	if err := p.compute(r.described, move); err != nil {
 		return nil, err
@@ -135,99 +110,62 @@ func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, 
 	return p, p.look(ctx, move)
 }
 
-// Close removes what the publication has on this machine.
-func (p *Images) Close() { _ = os.RemoveAll(p.tmp) }
-
-// manifests returns what a layout has.
-func manifests(dir string) (from layout.Path, index *v1.IndexManifest, err error) {
-	if from, err = layout.FromPath(dir); err != nil {
-		return "", nil, err
+// store returns the images of the release, with what was verified, and nothing else, as referrers.
+func (r *Release) store(layoutDir string) (*store, error) {
+	if b := r.bundle; b != nil {
+		referrers, err := b.Referrers()
+		return &store{b.Images, referrers, b.Blob}, err
 	}
-	all, err := from.ImageIndex()
+	if err := sign.HasImages(r.dir, layoutDir); err != nil {
+		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	}
+	in := os.DirFS(r.dir)
+	description, err := fs.ReadFile(in, release.File)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	index, err = all.IndexManifest()
-	return from, index, err
-}
-
-// read reads the names and relations of a layout's manifests. Those from had on are what refers to them: one that was there before was not
-// verified.
-func (p *Images) read(dir string, had int) (err error) {
-	var index *v1.IndexManifest
-	if p.from, index, err = manifests(dir); err != nil {
-		return err
-	}
-	all, err := p.from.ImageIndex()
+	statements, err := sign.Statements(r.described, description, func(name string) ([]byte, error) { return fs.ReadFile(in, name) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.named, p.below, p.refer = map[string]v1.Hash{}, map[v1.Hash][]v1.Hash{}, map[v1.Hash][]v1.Descriptor{}
-	for i, d := range index.Manifests {
-		switch named := d.Annotations[sign.RefName]; {
-		case strings.HasPrefix(named, "sha256-"): // for registries without an interface for referrers
-		case named != "" && d.MediaType.IsIndex():
-			p.named[named] = d.Digest
-			of, err := all.ImageIndex(d.Digest)
-			if err != nil {
-				return err
-			}
-			m, err := of.IndexManifest()
-			if err != nil {
-				return err
-			}
-			for _, image := range m.Manifests {
-				p.below[d.Digest] = append(p.below[d.Digest], image.Digest)
-			}
-		case d.ArtifactType != "" && i >= had:
-			m, err := p.manifest(d.Digest)
-			if err == nil && m.Subject == nil {
-				err = fmt.Errorf("%s is about nothing", d.Digest)
-			}
-			if err != nil {
-				return err
-			}
-			p.refer[m.Subject.Digest] = append(p.refer[m.Subject.Digest], d)
-		}
-	}
-	return nil
-}
-
-func (p *Images) manifest(hash v1.Hash) (m v1.Manifest, err error) {
-	data, err := p.from.Bytes(hash)
-	if err == nil {
-		err = json.Unmarshal(data, &m)
-	}
-	return m, err
+	referrers, err := sign.Referrers(r.described, in, statements)
+	blob := func(hash v1.Hash) (io.ReadCloser, error) { return os.DirFS(layoutDir).Open(blobName(hash)) }
+	return &store{bundle.Images(r.described), referrers, blob}, err
 }
 
 // compute lists manifests and tags of a release.
 func (p *Images) compute(r *release.Release, move []string) error {
 	own := []string{strings.ReplaceAll(r.Version, "+", "_"), r.Variables["KUBE_DOCKER_IMAGE_TAG"]}
-	var images []string
+	listed := map[string]site.Image{} // by the name of its index
 	for _, i := range site.ImagesOf(r, p.Repository) {
-		hash, ok := p.named[i.Name]
-		if !ok || hash.Hex != i.SHA256 {
-			return fmt.Errorf("the layout has no %s, sha256:%s", i.Name, i.SHA256)
-		}
-		images = append(images, path.Base(i.Repository))
-		for _, repository := range repositories(i.Repository) {
-			at, err := name.NewTag(repository+":"+i.Tag, name.StrictValidation)
+		listed[i.Name] = i
+	}
+	refer := map[v1.Hash][]v1.Descriptor{}
+	for _, made := range p.from.referrers {
+		refer[made.Subject] = append(refer[made.Subject], made.Descriptor)
+	}
+	var images []string
+	for _, i := range p.from.images {
+		l := listed[i.Index.Name]
+		images = append(images, path.Base(l.Repository))
+		for _, repository := range l.Repositories() {
+			at, err := name.NewTag(repository+":"+l.Tag, name.StrictValidation)
 			if err != nil {
 				return badrequest.Mark(err)
 			}
-			p.Tags = append(p.Tags, Tag{Name: at.String(), Is: hash.String(), at: at, hash: hash, fixed: !slices.Contains(own, i.Tag)})
+			hash := hashOf(i.Artifact)
+			p.Tags = append(p.Tags, Tag{Name: at.String(), Is: hash.String(), at: at, image: i, fixed: !slices.Contains(own, l.Tag)})
 			add := func(of, about v1.Hash) {
-				m := Manifest{Name: at.Context().String(), Digest: of.String(), at: at.Context().Digest(of.String()), hash: of}
+				m := Manifest{Name: at.Context().String(), Digest: of.String(), at: at.Context().Digest(of.String()), hash: of, image: i}
 				if about != (v1.Hash{}) {
 					m.Of = about.String()
 				}
 				p.Manifests = append(p.Manifests, m)
 			}
 			add(hash, v1.Hash{})
-			for _, about := range append([]v1.Hash{hash}, p.below[hash]...) {
-				for _, d := range p.refer[about] {
-					add(d.Digest, about)
+			for _, about := range i.Parts() {
+				for _, d := range refer[hashOf(about)] {
+					add(d.Digest, hashOf(about))
 				}
 			}
 		}
@@ -238,14 +176,6 @@ func (p *Images) compute(r *release.Release, move []string) error {
 		}
 	}
 	return nil
-}
-
-// repositories returns those of an image. kubeadm asks for coredns/coredns in upstream's registry alone, and for coredns in others.
-func repositories(repository string) []string {
-	if dir, ok := strings.CutSuffix(repository, "/coredns/coredns"); ok {
-		return []string{repository, dir + "/coredns"}
-	}
-	return []string{repository}
 }
 
 // look finds out what the target has.
@@ -319,11 +249,18 @@ func (p *Images) lookTag(ctx context.Context, t *Tag, move []string) error {
 	if d != nil {
 		t.Was = d.Digest.String()
 	}
+	part := d != nil && slices.ContainsFunc(t.image.Of, func(a release.Artifact) bool { return d.Digest == hashOf(a) })
 	switch {
 	case d == nil:
 		t.State = ToSend
-	case d.Digest == t.hash:
+	case d.Digest.String() == t.Is:
 		t.State = There
+	case d.Digest == hashOf(t.image.Index):
+		t.State, t.Is, t.Note = There, t.Was, "it stays at the image over all platforms, which has this one"
+	case part && t.image.Artifact.Kind == release.Index:
+		t.State, t.Note = ToSend, "it had the image of one platform, and gets that over all"
+	case part && !(t.fixed && slices.Contains(move, path.Base(t.at.RepositoryStr()))):
+		t.Note = "it has the image of another platform: publish that over all platforms"
 	case !t.fixed:
 		t.Note = "it is the tag of a release, which never moves, and has another image: publish a new version"
 	case slices.Contains(move, path.Base(t.at.RepositoryStr())):

@@ -8,6 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -15,11 +16,7 @@ import (
 // target has some of it, and no tag names what is not there; the same publication again sends the rest.
 func (p *Images) Send(ctx context.Context) error {
 	defer func() { p.Sent = p.registry.network.sent.Load() }()
-	all, err := p.from.ImageIndex()
-	if err != nil {
-		return err
-	}
-	if err := p.sendImages(ctx, all); err != nil {
+	if err := p.sendImages(ctx); err != nil {
 		return err
 	}
 	if err := p.sendReferrers(ctx); err != nil {
@@ -27,7 +24,7 @@ func (p *Images) Send(ctx context.Context) error {
 	}
 	for i := range p.Tags {
 		if t := &p.Tags[i]; t.State == ToSend {
-			if err := p.sendTag(ctx, all, t); err != nil {
+			if err := p.sendTag(ctx, t); err != nil {
 				return err
 			}
 			t.State = Sent
@@ -37,7 +34,7 @@ func (p *Images) Send(ctx context.Context) error {
 }
 
 // sendImages sends images, one after another: layers that one repository has are not sent to the next.
-func (p *Images) sendImages(ctx context.Context, all v1.ImageIndex) error {
+func (p *Images) sendImages(ctx context.Context) error {
 	layers := map[v1.Hash]name.Reference{} // that the registry has, and where
 	for i := range p.Manifests {
 		m := &p.Manifests[i]
@@ -45,21 +42,21 @@ func (p *Images) sendImages(ctx context.Context, all v1.ImageIndex) error {
 			continue
 		}
 		if m.State == ToSend {
-			index, err := all.ImageIndex(m.hash)
+			top, err := p.from.top(m.image.Artifact)
 			if err == nil {
-				err = p.registry.pusher.Push(ctx, m.at, mountable{index, m.at, layers})
+				err = p.registry.pusher.Push(ctx, m.at, mounting{m.at, layers}.wrap(top))
 			}
 			if err != nil {
 				return fmt.Errorf("push %s@%s: %w", m.Name, m.Digest, err)
 			}
 			m.State = Sent
 		}
-		for _, hash := range p.below[m.hash] {
-			image, err := p.manifest(hash)
+		for _, a := range m.image.Parts() {
+			manifest, err := p.from.manifest(hashOf(a))
 			if err != nil {
 				return err
 			}
-			for _, l := range image.Layers {
+			for _, l := range manifest.Layers { // an index has none
 				layers[l.Digest] = m.at
 			}
 		}
@@ -116,7 +113,7 @@ func (p *Images) unlisted(ctx context.Context, all []*Manifest) (missing []*Mani
 
 // refersTo sends a referrer, even if its manifest is there already: after a kill, it may not be listed.
 func (p *Images) refersTo(ctx context.Context, m *Manifest) error {
-	image, err := p.from.Image(m.hash)
+	image, err := p.from.image(m.hash, types.OCIManifestSchema1)
 	if err != nil {
 		return err
 	}
@@ -137,7 +134,7 @@ func (p *Images) refersTo(ctx context.Context, m *Manifest) error {
 }
 
 // sendTag tags an image that is there, unless somebody else has moved the tag.
-func (p *Images) sendTag(ctx context.Context, all v1.ImageIndex, t *Tag) error {
+func (p *Images) sendTag(ctx context.Context, t *Tag) error {
 	now, err := p.head(ctx, t.at)
 	if err != nil {
 		return err
@@ -153,39 +150,52 @@ func (p *Images) sendTag(ctx context.Context, all v1.ImageIndex, t *Tag) error {
 	default:
 		return fmt.Errorf("tag %s: %w", t.Name, ErrChanged)
 	}
-	index, err := all.ImageIndex(t.hash)
+	top, err := p.from.top(t.image.Artifact)
 	if err != nil {
 		return err
 	}
-	if err := p.registry.pusher.Put(ctx, t.at, index); err != nil {
+	if err := p.registry.pusher.Put(ctx, t.at, top); err != nil {
 		return fmt.Errorf("tag %s: %w", t.Name, err)
 	}
 	return nil
 }
 
-// index is embedded under a name that is none of its methods.
-type index = v1.ImageIndex
-
-var _ v1.ImageIndex = mountable{}
-
-// A mountable index has layers that are not sent if another repository of the registry has them.
-type mountable struct {
-	index
+// A mounting has layers that are not sent if another repository of the registry has them.
+type mounting struct {
 	at     name.Digest
 	layers map[v1.Hash]name.Reference
 }
 
-func (m mountable) Image(digest v1.Hash) (v1.Image, error) {
+// wrap returns an image or index whose layers are mounted.
+func (m mounting) wrap(top pushable) remote.Taggable {
+	switch top := top.(type) {
+	case v1.Image:
+		return mountedImage{top, m}
+	case v1.ImageIndex:
+		return mountedIndex{top, m}
+	}
+	return top
+}
+
+// index is embedded under a name that is none of its methods.
+type index = v1.ImageIndex
+
+type mountedIndex struct {
+	index
+	by mounting
+}
+
+func (m mountedIndex) Image(digest v1.Hash) (v1.Image, error) {
 	image, err := m.index.Image(digest)
-	return mountableImage{image, m}, err
+	return mountedImage{image, m.by}, err
 }
 
-type mountableImage struct {
+type mountedImage struct {
 	v1.Image
-	of mountable
+	by mounting
 }
 
-func (m mountableImage) Layers() ([]v1.Layer, error) {
+func (m mountedImage) Layers() ([]v1.Layer, error) {
 	layers, err := m.Image.Layers()
 	if err != nil {
 		return nil, err
@@ -195,7 +205,7 @@ func (m mountableImage) Layers() ([]v1.Layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if at := m.of.layers[digest]; at != nil && at.Context() != m.of.at.Context() {
+		if at := m.by.layers[digest]; at != nil && at.Context() != m.by.at.Context() {
 			layers[i] = &remote.MountableLayer{Layer: l, Reference: at}
 		}
 	}

@@ -23,17 +23,20 @@ import (
 	"slipway.build/pkg/mechanism/imagename"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/bundle"
+	"slipway.build/pkg/ship/sign"
 	"slipway.build/pkg/ship/site"
 	"slipway.build/pkg/ship/verify"
 	"slipway.build/pkg/tree/stamp"
 )
 
-// A Release is a release in a folder that may be published.
+// A Release is a release in a folder that may be published, or the images of one in a bundle.
 type Release struct {
 	described *release.Release
 	objects   []Object
 	dir       string
 	want      verify.Want
+	bundle    *bundle.Bundle // nil if it is in a folder
 }
 
 // A RefusedError says that a release is not what it should be, or not signed as it should be.
@@ -54,9 +57,6 @@ func (e *RefusedError) Error() string {
 // release.json says. It returns an error if the release must not be published now: a [*RefusedError] if it is not as wanted, and a
 // [*release.EmbargoError].
 func Accept(ctx context.Context, dir string, want verify.Want, repository string, now time.Time) (*Release, error) {
-	if want.Trust == nil {
-		return nil, badrequest.Mark(errors.New("nobody says who must have signed the release"))
-	}
 	if repository != "" {
 		if err := imagename.RegistryHost(repository); err != nil {
 			return nil, badrequest.Mark(fmt.Errorf("%q is no repository for images, such as registry.example.com/k8s: %w", repository, err))
@@ -70,24 +70,54 @@ func Accept(ctx context.Context, dir string, want verify.Want, repository string
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, release.File), err)
 	}
-	if err := r.CheckEmbargo(now); err != nil {
-		return nil, fmt.Errorf("%w: it is not published", err)
-	}
-	if err := checkVersion(r); err != nil {
-		return nil, fmt.Errorf("%s is not published: %w", dir, err)
-	}
-	report, err := verify.Folder(ctx, dir, want)
+	err = accept(dir, r, want, now, func() (*verify.Report, error) { return verify.Folder(ctx, dir, want) })
 	if err != nil {
 		return nil, err
 	}
+	objects, err := objects(dir, r, repository)
+	return &Release{described: r, objects: objects, dir: dir, want: want}, err
+}
+
+// AcceptBundle is like Accept for a bundle, which the caller closes. Only the images of the release can be published.
+func AcceptBundle(ctx context.Context, b *bundle.Bundle, want verify.Want, now time.Time) (*Release, error) {
+	verified := func() (*verify.Report, error) { return b.Verify(ctx, want) }
+	return &Release{described: b.Release, want: want, bundle: b}, accept(b.String(), b.Release, want, now, verified)
+}
+
+// accept returns an error if a release must not be published now. Place is where it is.
+func accept(place string, r *release.Release, want verify.Want, now time.Time, verified func() (*verify.Report, error)) error {
+	if want.Trust == nil {
+		return badrequest.Mark(errors.New("nobody says who must have signed the release"))
+	}
+	if err := r.CheckEmbargo(now); err != nil {
+		return fmt.Errorf("%w: it is not published", err)
+	}
+	if err := checkVersion(r); err != nil {
+		return fmt.Errorf("%s is not published: %w", place, err)
+	}
+	report, err := verified()
+	if err != nil {
+		return err
+	}
 	if !report.OK() || report.Signature != verify.Good {
-		return nil, &RefusedError{report}
+		return &RefusedError{report}
 	}
 	if report.Withdrawn != "" {
-		return nil, fmt.Errorf("%s is not published: %s was withdrawn: %s", dir, r.Version, report.Withdrawn)
+		return fmt.Errorf("%s is not published: %s was withdrawn: %s", place, r.Version, report.Withdrawn)
 	}
-	objects, err := objects(dir, r, repository)
-	return &Release{r, objects, dir, want}, err
+	return nil
+}
+
+// Bundle makes a bundle of the release, as package bundle does. The error is a [*bundle.IncompleteError] if it would lack an image that kubeadm
+// asks for.
+func (r *Release) Bundle(ctx context.Context, q bundle.Request, layoutDir, output string, waiting func()) (*bundle.Summary, error) {
+	if err := sign.HasImages(r.dir, layoutDir); err != nil {
+		return nil, fmt.Errorf("%s: %w", layoutDir, err)
+	}
+	if err := q.Complete(ctx, r.dir, r.described); err != nil {
+		return nil, err
+	}
+	return q.Write(ctx, r.dir, layoutDir, output, waiting)
 }
 
 // checkVersion returns an error if no release with a version may be published.

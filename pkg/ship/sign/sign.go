@@ -184,7 +184,7 @@ func (f folder) below(key signature.PublicKey, names []string, o Options) (strin
 
 // sweepAdded removes signatures of other content that were added, or all that were.
 func (f folder) sweepAdded(all bool) error {
-	added, err := Added(string(f))
+	added, err := Added(os.DirFS(string(f)))
 	for _, dir := range added {
 		if all || f.stale(dir, release.File) {
 			err = errors.Join(err, os.RemoveAll(f.path(dir)))
@@ -207,9 +207,9 @@ func (f folder) stale(dir, name string) bool {
 	return err != nil || !b.Of(content)
 }
 
-// Added lists the folders of signatures by more keys in a folder, relative to it.
-func Added(dir string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, release.Added))
+// Added lists the folders of signatures by more keys in a release's folder, relative to it.
+func Added(in fs.FS) ([]string, error) {
+	entries, err := fs.ReadDir(in, release.Added)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func (f folder) otherKey(key signature.PublicKey, names []string) error {
 
 // Sweep removes from a release's folder what a killed Folder has left: temporary files.
 func Sweep(dir string) error {
-	added, err := Added(dir)
+	added, err := Added(os.DirFS(dir))
 	for _, below := range append([]string{""}, added...) {
 		below := filepath.Join(dir, filepath.FromSlash(below))
 		err = errors.Join(err, atomicfile.Sweep(below), atomicfile.Sweep(filepath.Join(below, release.Attestations)))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"slipway.build/pkg/release"
@@ -26,21 +27,28 @@ type Statement struct {
 	Content       []byte
 
 	document release.Artifact // the bill of materials that it consists of
+	of       release.Artifact // what it is about; its zero value is the whole release
 }
 
 // Statements returns what is said about a release. Description is the content of its release.json, and read returns the content of
 // another of its files.
 func Statements(r *release.Release, description []byte, read func(name string) ([]byte, error)) ([]Statement, error) {
+	return StatementsAbout(r, description, nil, read)
+}
+
+// StatementsAbout returns what is said about a release as a whole, and about some of its artifacts, or all if about is nil.
+func StatementsAbout(r *release.Release, description []byte, about func(release.Artifact) bool,
+	read func(name string) ([]byte, error)) ([]Statement, error) {
 	made, err := provenance.Of(r, description)
 	if err != nil {
 		return nil, err
 	}
-	all := list(r, made)
+	all := slices.DeleteFunc(list(r, made), func(s Statement) bool { return about != nil && s.of.Name != "" && !about(s.of) })
 	for i := range all {
 		s := &all[i]
 		switch s.PredicateType {
 		case ImageSignature:
-			s.Content, err = about(s.Artifact, ImageSignature, json.RawMessage("{}"))
+			s.Content, err = aboutImage(s.Artifact, ImageSignature, json.RawMessage("{}"))
 		case SPDXDocument:
 			var data []byte
 			if data, err = read(s.document.Path); err != nil {
@@ -49,7 +57,7 @@ func Statements(r *release.Release, description []byte, read func(name string) (
 			if fmt.Sprintf("%x", sha256.Sum256(data)) != s.document.SHA256 {
 				return nil, fmt.Errorf("%s is not what %s says", s.document.Path, release.File)
 			}
-			s.Content, err = about(s.Artifact, SPDXDocument, data)
+			s.Content, err = aboutImage(s.Artifact, SPDXDocument, data)
 		}
 		if err != nil {
 			return nil, err
@@ -77,16 +85,16 @@ func list(r *release.Release, made []provenance.Made) []Statement {
 	}
 	var all []Statement
 	for _, m := range made {
-		s := Statement{File: bundle(m.Name, "provenance"), PredicateType: provenance.PredicateType, Content: m.Content}
+		s := Statement{File: bundle(m.Name, "provenance"), PredicateType: provenance.PredicateType, Content: m.Content, of: m.Artifact}
 		if m.Artifact.Kind != release.Image && m.Artifact.Kind != release.Index {
 			all = append(all, s)
 			continue
 		}
 		s.Artifact = m.Artifact
-		all = append(all, s, Statement{File: bundle(m.Name, "signature"), PredicateType: ImageSignature, Artifact: m.Artifact})
+		all = append(all, s, Statement{File: bundle(m.Name, "signature"), PredicateType: ImageSignature, Artifact: m.Artifact, of: m.Artifact})
 		if document, ok := documents[m.Artifact.Name]; ok {
 			all = append(all, Statement{
-				File: bundle(m.Name, "spdx"), PredicateType: SPDXDocument, Artifact: m.Artifact, document: document,
+				File: bundle(m.Name, "spdx"), PredicateType: SPDXDocument, Artifact: m.Artifact, document: document, of: m.Artifact,
 			})
 		}
 	}
@@ -98,8 +106,8 @@ func bundle(name, kind string) string {
 	return path.Join(release.Attestations, strings.TrimPrefix(name+"."+kind, ".")+release.BundleSuffix)
 }
 
-// about returns a statement about an image, by digest alone, as clients compare it.
-func about(image release.Artifact, predicateType string, predicate json.RawMessage) ([]byte, error) {
+// aboutImage returns a statement about an image, by digest alone, as clients compare it.
+func aboutImage(image release.Artifact, predicateType string, predicate json.RawMessage) ([]byte, error) {
 	text, err := release.EncodeJSON(struct {
 		Type          string               `json:"_type"`
 		Subject       []provenance.Subject `json:"subject"`

@@ -38,6 +38,14 @@ func ImagesOf(r *release.Release, repository string) []Image {
 	return list
 }
 
+// Repositories returns those that have the image. kubeadm asks for coredns/coredns in upstream's registry alone, and for coredns in others.
+func (i Image) Repositories() []string {
+	if dir, ok := strings.CutSuffix(i.Repository, "/coredns/coredns"); ok {
+		return []string{i.Repository, dir + "/coredns"}
+	}
+	return []string{i.Repository}
+}
+
 // registry returns the repository below which all images of a release are, such as registry.k8s.io; "" if there is none.
 func registry(r *release.Release) string {
 	var common []string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -37,6 +38,35 @@ func (f folder) open(_ context.Context, file string) (io.ReadCloser, int64, erro
 	}
 	opened, err := os.Open(name)
 	return opened, info.Size(), err
+}
+
+// A part is a place with some of the files of a release.
+type part struct {
+	files fs.FS
+	as    string // for people
+}
+
+func (p part) String() string          { return p.as }
+func (p part) name(file string) string { return p.as + ": " + file }
+
+func (p part) open(_ context.Context, file string) (io.ReadCloser, int64, error) {
+	f, err := p.files.Open(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	return f, info.Size(), err
+}
+
+// listed returns the files of a place, or nil if it does not say which there are.
+func listed(at place) fs.FS {
+	switch at := at.(type) {
+	case folder:
+		return os.DirFS(string(at))
+	case part:
+		return at.files
+	}
+	return nil
 }
 
 // maxDescription is the size, in bytes, of the largest file that is read into memory. All of Kubernetes' platforms take a tenth.

@@ -104,12 +104,16 @@ func One(ctx context.Context, file string, want Want) (*Report, error) {
 
 // Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
 func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
+	return filesOf(ctx, folder(dir), described, names)
+}
+
+func filesOf(ctx context.Context, at place, described *release.Release, names []string) (*Report, error) {
 	for _, name := range names {
 		if a, ok := described.Artifact(name); !ok || a.Path == "" {
 			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
 		}
 	}
-	return (&content{place: folder(dir), release: described}).contents(ctx, names)
+	return (&content{place: at, release: described}).contents(ctx, names)
 }
 
 // A content is a place with its release.json.
@@ -146,28 +150,33 @@ func whole(ctx context.Context, at place, want Want) (*Report, error) {
 	if err := report.compare(want); err != nil {
 		return nil, err
 	}
+	if err := c.signatures(ctx, report, nil, want); err != nil {
+		return nil, err
+	}
+	return report, report.rebuilds(ctx, c, want)
+}
+
+// signatures adds the results of checking signatures: of files, and of the statements about all of the release or some of its artifacts.
+func (c *content) signatures(ctx context.Context, report *Report, about func(release.Artifact) bool, want Want) error {
 	signed := map[string][]byte{release.File: c.description} // as it was read before
 	for _, name := range release.Signed() {
 		if signed[name] != nil {
 			continue
 		}
-		data, err := readSmall(ctx, at, name, maxDescription)
+		data, err := readSmall(ctx, c.place, name, maxDescription)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, sign.ErrIrregular) {
-			return nil, err
+			return err
 		}
 		signed[name] = data
 	}
 	// A document that is missing or changed is reported as such: its statement cannot be checked.
-	statements, err := sign.Statements(c.release, c.description, func(name string) ([]byte, error) {
-		return readSmall(ctx, at, name, maxDescription)
+	statements, err := sign.StatementsAbout(c.release, c.description, about, func(name string) ([]byte, error) {
+		return readSmall(ctx, c.place, name, maxDescription)
 	})
 	if err != nil && report.OK() {
-		return nil, err
+		return err
 	}
-	if err := report.signatures(ctx, at, signed, statements, want.Trust); err != nil {
-		return nil, err
-	}
-	return report, report.rebuilds(ctx, c, want)
+	return report.signatures(ctx, c.place, signed, statements, want.Trust)
 }
 
 // errPart says that rebuilders are required of a part of a release.
@@ -221,9 +230,9 @@ func (r *Report) signatures(ctx context.Context, at place, signed map[string][]b
 	check := &sign.Check{Signed: signed, Statements: statements, Policy: wanted, Read: func(name string) ([]byte, error) {
 		return readSmall(ctx, at, name, signature.MaxBundle)
 	}}
-	if dir, ok := at.(folder); ok {
+	if in := listed(at); in != nil {
 		var err error
-		if check.Added, err = sign.Added(string(dir)); err != nil {
+		if check.Added, err = sign.Added(in); err != nil {
 			return err
 		}
 	}

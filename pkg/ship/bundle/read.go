@@ -1,0 +1,168 @@
+package bundle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"runtime"
+	"sync"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/tarfs"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/verify"
+)
+
+// A Bundle is a bundle that was opened. Nothing in it was verified.
+type Bundle struct {
+	Release *release.Release
+	Request Request
+	Images  []Image
+	Files   fs.FS // of the release: release.json and others beside it
+
+	name        string
+	description []byte // content of release.json
+	tar         *tarfs.FS
+}
+
+// Open opens a bundle. The caller closes it.
+func Open(name string) (*Bundle, error) {
+	tar, err := tarfs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("no bundle can be read: %w", err)
+	}
+	b := &Bundle{name: name, tar: tar}
+	if err := b.open(); err != nil {
+		tar.Close()
+		return nil, fmt.Errorf("%s is no bundle: %w", name, err)
+	}
+	return b, nil
+}
+
+func (b *Bundle) open() (err error) {
+	data, err := readSmall(b.tar, requestFile, maxSmall)
+	if err != nil {
+		return err
+	}
+	if b.Request, err = parse(data); err != nil {
+		return fmt.Errorf("%s: %w", requestFile, err)
+	}
+	if b.Files, err = fs.Sub(b.tar, folder); err != nil {
+		return err
+	}
+	if b.description, err = readSmall(b.Files, release.File, maxSmall); err != nil {
+		return err
+	}
+	if b.Release, err = release.Unmarshal(b.description); err != nil {
+		return err
+	}
+	if b.Request.Version != b.Release.Version {
+		return fmt.Errorf("%s is of %s, and %s of %s", requestFile, b.Request.Version, release.File, b.Release.Version)
+	}
+	b.Images = b.Request.images(b.Release)
+	return nil
+}
+
+// String returns the name of the bundle's file.
+func (b *Bundle) String() string { return b.name }
+
+// Close closes the bundle.
+func (b *Bundle) Close() error { return b.tar.Close() }
+
+// Summary says what the bundle has.
+func (b *Bundle) Summary() *Summary { return b.Request.summary(b.Release, b.name) }
+
+// Blob opens a blob.
+func (b *Bundle) Blob(hash v1.Hash) (io.ReadCloser, error) {
+	return b.tar.Open(path.Join(blobs, hash.Hex))
+}
+
+// Referrers returns what refers to the images.
+func (b *Bundle) Referrers() ([]sign.Referrer, error) {
+	statements, err := b.Request.statements(b.Release, b.description, b.Files)
+	if err != nil {
+		return nil, err
+	}
+	return sign.Referrers(b.Release, b.Files, statements)
+}
+
+// Verify checks all that the bundle has, and that it has all that it should have and nothing else. It returns an error if it cannot tell what
+// that is.
+func (b *Bundle) Verify(ctx context.Context, want verify.Want) (*verify.Report, error) {
+	expected, err := b.Request.contents(b.Release, b.description, source{b.Files, b.tar})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.name, err)
+	}
+	known := map[string]bool{}
+	for _, f := range expected {
+		known[f.name] = true
+	}
+	var found []verify.File
+	for _, name := range b.tar.Files() {
+		if !known[name] {
+			found = append(found, verify.File{Path: name, Status: verify.Stranger})
+		}
+	}
+	var mu sync.Mutex
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for _, f := range expected {
+		g.Go(func() error {
+			status, err := b.check(within, f)
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, verify.File{Path: f.name, Status: status})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return verify.Part(ctx, b.Files, b.name, b.Request.about(b.Release), found, want)
+}
+
+// check compares a file with what it should be.
+func (b *Bundle) check(ctx context.Context, f file) (verify.Status, error) {
+	in, err := b.tar.Open(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return verify.Missing, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	want := f.sum
+	if want == "" {
+		d, _, _ := checksum.Of(bytes.NewReader(f.data)) // which cannot fail
+		want = d.SHA256
+	}
+	sum, _, err := checksum.SHA256(reader{ctx, in})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read %s of %s: %w", f.name, b.name, err)
+	case sum != want:
+		return verify.Changed, nil
+	}
+	return verify.OK, nil
+}
+
+// A reader stops when its context ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
