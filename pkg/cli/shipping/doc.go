@@ -1,4 +1,4 @@
-// Package shipping has the subcommands about a release that is there: sign, verify, compare, rebuild, publish, ask about.
+// Package shipping has the subcommands about a release that is there: sign, verify, compare, rebuild, publish, bundle, ask about.
 //
 // What must never be in here: how a release is signed, verified or compared.
 package shipping
@@ -15,5 +15,5 @@ type commands struct{ *session.Session }
 func New(s *session.Session) []*cobra.Command {
 	o := commands{s}
 	return []*cobra.Command{newSign(o), newVerify(o), newKeys(o), newTrust(o), newDiff(o), newWhy(o), newRebuild(o), newVulns(o),
-		newPublish(o), newWithdraw(o)}
+		newPublish(o), newWithdraw(o), newBundle(o)}
 }

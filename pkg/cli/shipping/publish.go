@@ -7,18 +7,16 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"slipway.build/pkg/cli/console"
 	"slipway.build/pkg/cli/session"
-	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/ship/bundle"
 	"slipway.build/pkg/ship/publish"
 	"slipway.build/pkg/ship/site"
-	"slipway.build/pkg/ship/verify"
 )
 
 func newPublish(o commands) *cobra.Command {
@@ -27,7 +25,7 @@ func newPublish(o commands) *cobra.Command {
 	var move []string
 	var dryRun bool
 	c := &cobra.Command{
-		Use:   "publish [folder]",
+		Use:   "publish [folder|bundle]",
 		Short: "Publish a signed release: to a folder that a web server serves, to a registry, or both",
 		Long: `publish verifies the signed release in a folder (default: the tree's _output/release-tars), and puts it into another
 folder, for any web server: release/VERSION/ below --to has the release's files unchanged, its programs as bin/OS/ARCH/NAME with their
@@ -40,6 +38,9 @@ name candidates, too. A marker never goes back to an older version: +acme.10 is 
 has them (default: the tree's _output/release-images/oci). Tags come last. The tag of a release never moves. Tags that other projects have
 chosen, such as etcd:3.7.0-0, move from images of older releases, as trusted provenances say; anything else wants --move-tag etcd.
 Credentials are those of docker login, and of Docker's credential helpers.
+
+A bundle, which slipway bundle writes, has the images in it: all of it is verified before the first byte is sent, and only --registry is
+a target. The images of a bundle for one platform have tags there for that platform alone.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -62,23 +63,31 @@ written. A run that was interrupted is continued by the same command. Nothing is
 					return err
 				}
 			}
-			policy, err := by.policy(c.Context())
+			want, err := by.want(c.Context())
 			if err != nil {
 				return err
-			}
-			if policy == nil {
-				return badrequest.Mark(errors.New("name the public key that must have signed the release: --key ~/release.pub"))
 			}
 			dir, err := o.releaseFolder(args)
 			if err != nil {
 				return err
 			}
-			accepted, err := publish.Accept(c.Context(), dir, verify.Want{Trust: policy}, cmp.Or(images, registry), o.Now())
-			if refused, ok := errors.AsType[*publish.RefusedError](err); ok {
-				return errors.Join(refused.Report.Text(o.Err), err)
-			}
-			if err != nil {
-				return noRelease(err, dir, len(args) == 0)
+			var accepted *publish.Release
+			if isFile(args) {
+				if to != "" || images != "" || layout != "" {
+					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository and "+
+						"--layout, or name the release's folder", dir))
+				}
+				b, err := bundle.Open(dir)
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				accepted, err = publish.AcceptBundle(c.Context(), b, want, o.Now())
+				if err != nil {
+					return o.refused(err)
+				}
+			} else if accepted, err = publish.Accept(c.Context(), dir, want, cmp.Or(images, registry), o.Now()); err != nil {
+				return noRelease(o.refused(err), dir, len(args) == 0)
 			}
 			var both publications
 			if channel != nil {
@@ -87,10 +96,7 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				}
 			}
 			if registry != "" {
-				if layout == "" {
-					layout = filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout))
-				}
-				both.Images, err = accepted.PlanImages(c.Context(), registry, layout, move)
+				both.Images, err = accepted.PlanImages(c.Context(), registry, layoutFor(dir, layout), move)
 				if refused, ok := errors.AsType[*publish.TagError](err); ok && len(refused.Fixed()) > 0 {
 					return fmt.Errorf("%w\nTo move them all the same: --move-tag %s", err, strings.Join(refused.Fixed(), ","))
 				}

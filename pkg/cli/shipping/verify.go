@@ -17,6 +17,7 @@ import (
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/mechanism/timestamp"
 	"slipway.build/pkg/release"
+	"slipway.build/pkg/ship/bundle"
 	"slipway.build/pkg/ship/trust"
 	"slipway.build/pkg/ship/verify"
 	"slipway.build/pkg/tree/input"
@@ -27,14 +28,14 @@ func newVerify(o commands) *cobra.Command {
 	var rebuilders []string
 	var want verify.Want
 	c := &cobra.Command{
-		Use:   "verify [folder|file|URL|oci:LAYOUT[@NAME]|IMAGE]",
+		Use:   "verify [folder|file|bundle|URL|oci:LAYOUT[@NAME]|IMAGE]",
 		Short: "Check a release or an image of it, and the signatures",
 		Long: `verify compares the files in a folder (default: the tree's _output/release-tars) with the release.json there, and what is stated
 about them with what follows from it. It lists files that are missing, changed, cut short, or not of this release, such as a
 tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
 A file is compared with the release.json beside it, a published program, bin/OS/ARCH/NAME, with the one beside bin, and a
-kubernetes-inputs.tar without one with the sums in it. A URL is that of a folder, with a final slash, or of a file in one; it is read
+kubernetes-inputs.tar without one with the sums in it. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a folder, with a final slash, or of a file in one; it is read
 once and not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
@@ -182,6 +183,14 @@ func (o commands) verify(ctx context.Context, args []string, want verify.Want) (
 			err = noRelease(err, dir, len(args) == 0)
 		}
 		return []*verify.Report{report}, err
+	}
+	if bundle.Is(dir) {
+		b, err := bundle.Open(dir)
+		if err != nil {
+			return nil, err
+		}
+		defer b.Close()
+		return one(b.Verify(ctx, want))
 	}
 	home, name := verify.Split(filepath.ToSlash(dir))
 	described, err := release.Read(filepath.FromSlash(home))

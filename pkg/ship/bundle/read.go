@@ -1,12 +1,14 @@
 package bundle
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"runtime"
 	"sync"
@@ -30,32 +32,47 @@ type Bundle struct {
 
 	name        string
 	description []byte // content of release.json
-	tar         *tarfs.FS
+	members     *tarfs.FS
+}
+
+// Is reports whether a file begins as a bundle does.
+func Is(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if err != nil || h.Typeflag != tar.TypeDir {
+			return err == nil && h.Name == requestFile
+		}
+	}
 }
 
 // Open opens a bundle. The caller closes it.
 func Open(name string) (*Bundle, error) {
-	tar, err := tarfs.Open(name)
+	members, err := tarfs.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("no bundle can be read: %w", err)
 	}
-	b := &Bundle{name: name, tar: tar}
+	b := &Bundle{name: name, members: members}
 	if err := b.open(); err != nil {
-		tar.Close()
+		members.Close()
 		return nil, fmt.Errorf("%s is no bundle: %w", name, err)
 	}
 	return b, nil
 }
 
 func (b *Bundle) open() (err error) {
-	data, err := readSmall(b.tar, requestFile, maxSmall)
+	data, err := readSmall(b.members, requestFile, maxSmall)
 	if err != nil {
 		return err
 	}
 	if b.Request, err = parse(data); err != nil {
 		return fmt.Errorf("%s: %w", requestFile, err)
 	}
-	if b.Files, err = fs.Sub(b.tar, folder); err != nil {
+	if b.Files, err = fs.Sub(b.members, folder); err != nil {
 		return err
 	}
 	if b.description, err = readSmall(b.Files, release.File, maxSmall); err != nil {
@@ -75,14 +92,14 @@ func (b *Bundle) open() (err error) {
 func (b *Bundle) String() string { return b.name }
 
 // Close closes the bundle.
-func (b *Bundle) Close() error { return b.tar.Close() }
+func (b *Bundle) Close() error { return b.members.Close() }
 
 // Summary says what the bundle has.
 func (b *Bundle) Summary() *Summary { return b.Request.summary(b.Release, b.name) }
 
 // Blob opens a blob.
 func (b *Bundle) Blob(hash v1.Hash) (io.ReadCloser, error) {
-	return b.tar.Open(path.Join(blobs, hash.Hex))
+	return b.members.Open(path.Join(blobs, hash.Hex))
 }
 
 // Referrers returns what refers to the images.
@@ -97,7 +114,7 @@ func (b *Bundle) Referrers() ([]sign.Referrer, error) {
 // Verify checks all that the bundle has, and that it has all that it should have and nothing else. It returns an error if it cannot tell what
 // that is.
 func (b *Bundle) Verify(ctx context.Context, want verify.Want) (*verify.Report, error) {
-	expected, err := b.Request.contents(b.Release, b.description, source{b.Files, b.tar})
+	expected, err := b.Request.contents(b.Release, b.description, source{b.Files, b.members})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.name, err)
 	}
@@ -106,7 +123,7 @@ func (b *Bundle) Verify(ctx context.Context, want verify.Want) (*verify.Report, 
 		known[f.name] = true
 	}
 	var found []verify.File
-	for _, name := range b.tar.Files() {
+	for _, name := range b.members.Files() {
 		if !known[name] {
 			found = append(found, verify.File{Path: name, Status: verify.Stranger})
 		}
@@ -131,7 +148,7 @@ func (b *Bundle) Verify(ctx context.Context, want verify.Want) (*verify.Report, 
 
 // check compares a file with what it should be.
 func (b *Bundle) check(ctx context.Context, f file) (verify.Status, error) {
-	in, err := b.tar.Open(f.name)
+	in, err := b.members.Open(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return verify.Missing, nil
 	}

@@ -30,8 +30,8 @@ import (
 	"slipway.build/pkg/ship/verify"
 )
 
-// A pushable is a release with images in a layout. All images have one layer, and one of their own.
-func (o owner) pushable(t *testing.T, version, content string) (accepted *Release, images string) {
+// A pushable is a release with images in a layout, for linux/amd64 and further processors. All images have one layer, and one of their own.
+func (o owner) pushable(t *testing.T, version, content string, more ...string) (accepted *Release, images string) {
 	t.Helper()
 	images = filepath.Join(t.TempDir(), "oci")
 	to, err := layout.Write(images, empty.Index)
@@ -40,31 +40,59 @@ func (o owner) pushable(t *testing.T, version, content string) (accepted *Releas
 	}
 	dir := o.release(t, version, func(r *release.Release) {
 		r.Artifacts = slices.DeleteFunc(r.Artifacts, func(a release.Artifact) bool { return a.Kind == release.Index })
-		on := platform.Platform{OS: "linux", Arch: "amd64"}
+		r.Sets = []string{"server", "addons"}
+		server := slices.IndexFunc(r.Artifacts, func(a release.Artifact) bool { return a.Name == "kubernetes-server-linux-amd64.tar.gz" })
+		r.Artifacts[server].Platform = platform.Platform{OS: "linux", Arch: "amd64"}
 		own := "registry.k8s.io/kube-proxy:" + strings.ReplaceAll(version, "+", "_")
 		for _, name := range []string{"registry.k8s.io/coredns/coredns:v1.14.6", "registry.k8s.io/etcd:3.7.0-0", own} {
-			image := made(t, []byte(strings.Repeat("a base", 10_000)), []byte(name+content))
-			image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
-			index := mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), mutate.IndexAddendum{
-				Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}})
+			repository, tag, _ := strings.Cut(name, ":")
+			index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+			var of []string
+			for _, arch := range append([]string{"amd64"}, more...) {
+				on := platform.Platform{OS: "linux", Arch: arch}
+				image := made(t, []byte(strings.Repeat("a base", 10_000)), []byte(name+content+strings.TrimPrefix(arch, "amd64")))
+				image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
+				index = mutate.AppendManifests(index, mutate.IndexAddendum{
+					Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}}).(v1.ImageIndex)
+				one := described(t, image)
+				one.Name, one.Kind, one.Platform = repository+"-"+arch+":"+tag, release.Image, on
+				archive := artifact("linux/"+arch+"/"+filepath.Base(repository)+".tar", release.Archive, []byte(name))
+				archive.Of, of = []string{one.Name}, append(of, one.Name)
+				r.Artifacts = append(r.Artifacts, one, archive)
+				if arch == "amd64" {
+					member := release.Member{Path: "kubernetes/" + archive.Name, Artifact: archive.Name}
+					r.Artifacts[server].Members = append(r.Artifacts[server].Members, member)
+				}
+			}
 			if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{sign.RefName: name})); err != nil {
 				t.Fatal(err)
 			}
-			one, all := described(t, image), described(t, index)
-			repository, tag, _ := strings.Cut(name, ":")
-			one.Name, one.Kind, one.Platform = repository+"-amd64:"+tag, release.Image, on
-			all.Name, all.Kind, all.Of = name, release.Index, []string{one.Name}
-			archive := artifact("linux/amd64/"+filepath.Base(repository)+".tar", release.Archive, []byte(name))
-			archive.Of = []string{one.Name}
-			r.Artifacts = append(r.Artifacts, one, all, archive)
+			all := described(t, index)
+			all.Name, all.Kind, all.Of = name, release.Index, of
+			r.Artifacts = append(r.Artifacts, all)
 		}
+		r.Artifacts = append(r.Artifacts, packages()...)
 		slices.SortFunc(r.Artifacts, func(a, b release.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	})
+	for _, a := range packages() {
+		write(t, dir, a.Path, []byte(a.Name))
+	}
 	accepted, err = Accept(t.Context(), dir, o.want(), "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return accepted, images
+}
+
+// packages returns a package for each of two processors.
+func packages() []release.Artifact {
+	var all []release.Artifact
+	for _, arch := range []string{"amd64", "arm64"} {
+		a := artifact("packages/kubelet_"+arch+".deb", "package", []byte("packages/kubelet_"+arch+".deb"))
+		a.Path, a.Platform = a.Name, platform.Platform{OS: "linux", Arch: arch}
+		all = append(all, a)
+	}
+	return all
 }
 
 func made(t *testing.T, layers ...[]byte) v1.Image {
