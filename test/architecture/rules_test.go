@@ -156,6 +156,9 @@ var rules = []rule{
 	{"ship/publish", "what is sent to a target for a release, in which order; targets", "how a release is made, signed or checked",
 		[]string{processes, compressed, "pkg/make/..."}},
 
+	{"ship/bundle", "a release in one file: write it, read it, check it", "how a release is made, and what becomes of a bundle",
+		[]string{network, compressed, "pkg/make/...", "pkg/ship/publish"}},
+
 	{"ship/vulns", "which known vulnerabilities a release has", "how a release is made, and where databases are",
 		[]string{processes, network, "pkg/make/..."}},
 	{"ship/why", "where the parts of a release come from", "how a release is made, and where a tree keeps what it knows of packages",
@@ -240,6 +243,8 @@ var rules = []rule{
 	{"mechanism/statcache", "remember what was computed from files, until they change", "what the sums are of", []string{processes, network}},
 	{"mechanism/suggest", "which known name was probably meant", "any list of names", []string{processes, network}},
 	{"mechanism/tail", "the last lines of a program's output, which say why it failed", "which program it is", []string{processes, network}},
+	{"mechanism/tarfs", "read an uncompressed tar as a file system, without unpacking it", "which files a tar should have",
+		[]string{processes, network, compressed}},
 	{"mechanism/timestamp", "ask servers for timestamps of RFC 3161, and check them", "what the content is, and whose servers count",
 		[]string{processes, action}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},

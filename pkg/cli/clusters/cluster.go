@@ -53,7 +53,7 @@ func newClusterUp(o commands) *cobra.Command {
 		Use:   "up",
 		Short: "Boot a cluster",
 		Long: `up boots a cluster from the release's server tarball for this machine, after comparing it with release.json. It leaves a
-cluster that is up already as it is.
+cluster that is up already as it is. The tarball is in a folder, or in a bundle that slipway bundle has written.
 
 Nodes are namespaces on this machine, and kubeadm makes them a cluster. Their root file system and their container runtime are
 the release's, too. This needs root and iproute2. --control-plane-only needs neither: etcd, kube-apiserver,
@@ -101,7 +101,7 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 		"how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().IntVar(&request.HollowNodes, "hollow-nodes", 0, "how many hollow nodes besides: kubelets that only pretend to run Pods")
 	c.Flags().StringVar(&request.Tests, "tests", "", "the folder with the test tarball, for hollow nodes (default that of --from)")
-	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs (default the tree's _output/release-tars)")
+	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs, or a bundle (default the tree's _output/release-tars)")
 	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
 	c.Flags().StringSliceVar(&gates, "feature-gates", o.list("FEATURE_GATES"),
 		"feature gates, for each component that has them: NAME=true,NAME=false (default $FEATURE_GATES)")
@@ -244,6 +244,11 @@ var clusterHints = []struct {
 	{cluster.ErrNotRoot, "run the command with sudo; a cluster that is made with --control-plane-only needs no root"},
 }
 
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // clusterError adds to an error what to do about it. It makes an invalid name a usage error.
 func clusterError(err error) error {
 	if session.Is[cluster.NameError](err) {
@@ -255,6 +260,8 @@ func clusterError(err error) error {
 	case errors.As(err, &programs):
 		return fmt.Errorf("%w: make %s compiles them into %s", err, strings.Join(programs.Names, " "), binaries)
 	case !errors.As(err, &missing):
+	case isFile(missing.Dir):
+		return fmt.Errorf("%w: `slipway bundle --platform linux/%s` puts the server tarball into a bundle, and no other", err, runtime.GOARCH)
 	case missing.Tests:
 		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err,
 			runtime.GOARCH)

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 
 	"slipway.build/pkg/release"
@@ -29,7 +30,12 @@ func Part(ctx context.Context, in fs.FS, as string, has func(release.Artifact) b
 	return report, c.signatures(ctx, report, has, want)
 }
 
-// FilesOf is like Files for a file system.
-func FilesOf(ctx context.Context, in fs.FS, as string, described *release.Release, names ...string) (*Report, error) {
-	return filesOf(ctx, part{in, as}, described, names)
+// Files checks only the named artifacts, which must be files of the release, in a file system. The others need not exist.
+func Files(ctx context.Context, in fs.FS, as string, described *release.Release, names ...string) (*Report, error) {
+	for _, name := range names {
+		if a, ok := described.Artifact(name); !ok || a.Path == "" {
+			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
+		}
+	}
+	return (&content{place: part{in, as}, release: described}).contents(ctx, names)
 }

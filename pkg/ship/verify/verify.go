@@ -102,20 +102,6 @@ func One(ctx context.Context, file string, want Want) (*Report, error) {
 	return one(ctx, folder(filepath.FromSlash(dir)), name, want)
 }
 
-// Files is like Folder, but checks only the named artifacts, which must be files of the release. The others need not exist.
-func Files(ctx context.Context, dir string, described *release.Release, names ...string) (*Report, error) {
-	return filesOf(ctx, folder(dir), described, names)
-}
-
-func filesOf(ctx context.Context, at place, described *release.Release, names []string) (*Report, error) {
-	for _, name := range names {
-		if a, ok := described.Artifact(name); !ok || a.Path == "" {
-			return nil, fmt.Errorf("%s: not a file of release %s", name, described.Version)
-		}
-	}
-	return (&content{place: at, release: described}).contents(ctx, names)
-}
-
 // A content is a place with its release.json.
 type content struct {
 	place       place

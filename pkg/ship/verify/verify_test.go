@@ -219,14 +219,14 @@ func TestFilesChecksOnlyTheNamedFiles(t *testing.T) {
 	}
 	write(t, dir, "SHA256SUMS", "damaged")
 	write(t, dir, "stranger", "")
-	if report, err := Files(t.Context(), dir, described, "kubernetes.tar.gz"); err != nil || !report.OK() || len(report.Files) != 1 {
+	if report, err := Files(t.Context(), os.DirFS(dir), dir, described, "kubernetes.tar.gz"); err != nil || !report.OK() || len(report.Files) != 1 {
 		t.Errorf("%v, %v", report, err)
 	}
-	if report, err := Files(t.Context(), dir, described, "SHA256SUMS"); err != nil || report.OK() {
+	if report, err := Files(t.Context(), os.DirFS(dir), dir, described, "SHA256SUMS"); err != nil || report.OK() {
 		t.Errorf("%v, %v", report, err)
 	}
 	for _, name := range []string{"none", "linux/amd64/kubelet"} {
-		if _, err := Files(t.Context(), dir, described, name); err == nil {
+		if _, err := Files(t.Context(), os.DirFS(dir), dir, described, name); err == nil {
 			t.Errorf("%s is checked", name)
 		}
 	}

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
+	shipped "slipway.build/pkg/ship/bundle"
 	"slipway.build/pkg/ship/verify"
 )
 
@@ -28,7 +30,8 @@ type Bundle struct {
 	Release *release.Release
 	Tarball release.Artifact
 
-	dir         string
+	dir         string // or the file of a shipped bundle
+	files       fs.FS  // of the release
 	program     string
 	description []byte            // content of release.json
 	members     map[string]string // paths in the tarball by names of artifacts
@@ -50,8 +53,8 @@ func missing(file, dir, artifact string) error {
 	return MissingError{file, dir, tests, artifact == ""}
 }
 
-// Open opens the tarball that holds an artifact, such as a program, for this machine. As everywhere in this package, artifacts have the
-// names of release.json without the platform.
+// Open opens the tarball that holds an artifact, such as a program, for this machine. Dir is a folder, or a file that package ship/bundle has
+// written. As everywhere in this package, artifacts have the names of release.json without the platform.
 func Open(dir, program string) (*Bundle, error) {
 	return open(dir, program, func(b *Bundle) bool { return b.members[program] != "" })
 }
@@ -66,20 +69,24 @@ func OpenAddons(dir string) (*Bundle, error) {
 
 // open opens the tarball for this machine that is the right one.
 func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
+	files, err := filesOf(dir)
+	if err != nil {
+		return nil, err
+	}
 	file := filepath.Join(dir, release.File)
-	description, err := os.ReadFile(file)
+	description, err := fs.ReadFile(files, release.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing(release.File, dir, program)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	r, err := release.Unmarshal(description)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	for _, t := range r.Select(release.Tarball, Host) {
-		b := &Bundle{r, t, dir, program, description, map[string]string{}}
+		b := &Bundle{r, t, dir, files, program, description, map[string]string{}}
 		for _, m := range t.Members {
 			if !fs.ValidPath(m.Path) {
 				return nil, fmt.Errorf("%s: member %q of %s %w", file, m.Path, t.Name, unpack.ErrUnsafe)
@@ -103,6 +110,18 @@ func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
 	return nil, missing("tarball with "+program, dir, program)
 }
 
+// filesOf returns the files of the release in a folder, or in a shipped bundle.
+func filesOf(dir string) (fs.FS, error) {
+	if info, err := os.Stat(dir); err != nil || !info.Mode().IsRegular() {
+		return os.DirFS(cmp.Or(dir, ".")), nil
+	}
+	b, err := shipped.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return b.Files, nil // its file is open until the process ends
+}
+
 // short returns the name of an artifact without the platform.
 func short(artifact string) string { return strings.TrimPrefix(artifact, Host.String()+"/") }
 
@@ -114,7 +133,7 @@ func (b *Bundle) Sum() string {
 
 // Verify compares the tarball with its description.
 func (b *Bundle) Verify(ctx context.Context) error {
-	report, err := verify.Files(ctx, b.dir, b.Release, b.Tarball.Name)
+	report, err := verify.Files(ctx, b.files, b.dir, b.Release, b.Tarball.Name)
 	if err != nil || report.OK() {
 		return err
 	}
@@ -136,7 +155,15 @@ func (b *Bundle) Unpack(ctx context.Context, dir string, artifacts []string, fol
 	for _, name := range artifacts {
 		wanted[b.members[name]] = true
 	}
-	err := unpack.Unpack(ctx, b.path(b.Tarball.Path), dir, func(name string) bool {
+	tarball, err := b.files.Open(b.Tarball.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing(b.Tarball.Path, b.dir, b.program)
+	}
+	if err != nil {
+		return err
+	}
+	defer tarball.Close()
+	err = unpack.Stream(ctx, tarball, b.path(b.Tarball.Path), dir, func(name string) bool {
 		return wanted[name] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 	})
 	if err != nil {
