@@ -38,9 +38,10 @@ const maxSmall = 32 << 20
 
 // A file is a file of a bundle. Either its content or its digest is known.
 type file struct {
-	name string
-	data []byte
-	sum  string // SHA-256, in hex
+	name   string
+	data   []byte
+	sum    string // SHA-256, in hex
+	signed bool   // it is a signature, and data is what the source has of it
 }
 
 // A source is where a bundle's files are read from: a release's folder and a layout, or a bundle.
@@ -72,7 +73,7 @@ func (q Request) contents(r *release.Release, description []byte, from source) (
 	if err != nil {
 		return nil, err
 	}
-	if err := signatures(statements, from.release, add); err != nil {
+	if err := signatures(statements, from.release, all); err != nil {
 		return nil, err
 	}
 	referrers, err := sign.Referrers(r, from.release, statements)
@@ -136,7 +137,7 @@ func notExist(err error) error {
 }
 
 // signatures adds the signatures that a release has: of files, and of statements.
-func signatures(statements []sign.Statement, in fs.FS, add func(name string, data []byte)) error {
+func signatures(statements []sign.Statement, in fs.FS, all map[string]file) error {
 	added, err := sign.Added(in)
 	if err != nil {
 		return err
@@ -155,7 +156,8 @@ func signatures(statements []sign.Statement, in fs.FS, add func(name string, dat
 			if err != nil {
 				return err
 			}
-			add(path.Join(folder, name), data)
+			name = path.Join(folder, name)
+			all[name] = file{name: name, data: data, signed: true}
 		}
 	}
 	return nil
