@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"slipway.build/pkg/mechanism/platform"
@@ -151,6 +153,27 @@ func TestBundleIsPublishedAsItsRelease(t *testing.T) {
 			t.Errorf("%+v", tag)
 		}
 	}
+	// It does not become that of another platform.
+	other, ok := r.described.Artifact("registry.k8s.io/etcd-arm64:3.7.0-0")
+	etcd, err := name.NewTag(at + "/etcd:3.7.0-0")
+	if err != nil || !ok {
+		t.Fatal(err)
+	}
+	image, err := remote.Image(etcd.Digest("sha256:" + other.SHA256))
+	if err == nil {
+		err = remote.Tag(etcd, image)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := o.fromBundle(t, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = again.PlanImages(t.Context(), at, "", nil)
+	if refused, ok := errors.AsType[*TagError](err); !ok || len(refused.Tags) != 1 || !strings.Contains(err.Error(), "of another platform") {
+		t.Errorf("to another platform: %v", err)
+	}
 	at = serve(t, true, nil)
 	for range 2 {
 		o.pushBundle(t, one, at)
@@ -213,16 +236,14 @@ func TestAlteredBundleSendsNothing(t *testing.T) {
 			return data
 		}))
 	}
-	evil := func(name string) []byte {
-		return repacked(t, whole, func(h *tar.Header, data []byte) []byte {
-			if h.Name == "images.txt" {
-				h.Name = name
-			}
-			return data
-		})
-	}
-	for _, name := range []string{"../images.txt", "/images.txt", "release/evil", "blobs/sha256/evil"} {
-		refused(name, evil(name))
+	for _, name := range []string{"../images.txt", "/images.txt", "release/evil", "blobs/sha256/evil", "evil", "images.txt"} {
+		var b bytes.Buffer
+		b.Write(whole[:len(whole)-1024]) // without its end
+		w := tar.NewWriter(&b)
+		if err := errors.Join(w.WriteHeader(&tar.Header{Name: name}), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		refused("with "+name, b.Bytes())
 	}
 	for n := 0; n < len(whole); n += 1 + len(whole)/200 {
 		refused("a part", whole[:n])
@@ -310,6 +331,12 @@ func TestBundleOfTheSameReleaseHasTheSameBytes(t *testing.T) {
 	if b, err := os.ReadFile(second); err != nil || !bytes.Equal(a, b) {
 		t.Errorf("they differ: %d and %d bytes, %v", len(a), len(b), err)
 	}
+	repacked(t, a, func(h *tar.Header, data []byte) []byte {
+		if h.ModTime.Unix() != 0 { // the release has no date
+			t.Errorf("%s is of %v", h.Name, h.ModTime)
+		}
+		return data
+	})
 }
 
 // Whatever stops a bundle from being written, there is no file of its name, or the one that was there.
