@@ -23,8 +23,8 @@ import (
 
 // What is wrong with a tar.
 var (
-	ErrShort  = errors.New("is cut short")
-	ErrLonger = errors.New("has something after its end")
+	ErrShort  = errors.New("it is cut short")
+	ErrLonger = errors.New("it has something after its end")
 	ErrUnsafe = errors.New("is not a file or folder below the root, or is there twice")
 )
 

@@ -99,7 +99,9 @@ func TestOneProcessWritesAFileAndWhatKilledOnesLeftGoesAway(t *testing.T) {
 		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("what was left is there: %v", err)
 		}
-		go func() { ended <- exclusive(t.Context(), output, func() { close(waits) }, func(string) error { return nil }) }()
+		go func() {
+			ended <- exclusive(t.Context(), output, func() { close(waits) }, func(string) error { return nil })
+		}()
 		<-waits
 		return nil
 	})

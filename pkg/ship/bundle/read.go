@@ -54,7 +54,7 @@ func Is(name string) bool {
 func Open(name string) (*Bundle, error) {
 	members, err := tarfs.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("no bundle can be read: %w", err)
+		return nil, fmt.Errorf("not a whole bundle: %w: copy or make it again", err)
 	}
 	b := &Bundle{name: name, members: members}
 	if err := b.open(); err != nil {
