@@ -358,7 +358,7 @@ func TestInterruptedClusterIsRemoved(t *testing.T) {
 	}
 }
 
-// A user without privileges has a control plane in the foreground, which ends with Ctrl-C.
+// A user without privileges has a control plane in the foreground, which ends with Ctrl-C. It is that of a bundle.
 func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	needRoot(t) // to become another user
 	need(t, "setpriv", "util-linux")
@@ -370,12 +370,12 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 		return run(t, tr.dir, []string{"HOME=" + tr.dir}, "setpriv", append(
 			[]string{"--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway")}, args...)...)
 	}
-	as("cluster", "up", "--control-plane-only", "--from", tr.path("tarballs"), "--feature-gates", "APIResponseCompresion=false").fails(t, 2,
+	as("cluster", "up", "--control-plane-only", "--from", tr.path("acme.tar"), "--feature-gates", "APIResponseCompresion=false").fails(t, 2,
 		`unknown feature gate "APIResponseCompresion"; did you mean APIResponseCompression?`)
 	before.nothingLeft(t)
 	put(t, []byte(readFile("testdata/settings-alone.yaml")), tr.path("settings.yaml"))
 	up := tr.with("HOME="+tr.dir).start(t, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", tr.path("slipway"),
-		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("tarballs"), "--config", tr.path("settings.yaml"))
+		"cluster", "up", "--control-plane-only", "--foreground", "--from", tr.path("acme.tar"), "--config", tr.path("settings.yaml"))
 	if !up.until(t, up.says("Ctrl-C removes it, too.")) {
 		t.Fatalf("it ended before it was ready: %v", up.wait(t))
 	}
@@ -406,7 +406,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 		}
 	}
 	tr.replacesProcess(t, as)
-	as("cluster", "up", "--from", tr.path("tarballs")).fails(t, 1, "need root", "--control-plane-only")
+	as("cluster", "up", "--from", tr.path("acme.tar")).fails(t, 1, "need root", "--control-plane-only")
 	up.signalGroup(syscall.SIGINT)
 	up.wait(t).fails(t, 0, "nothing of cluster slipway is left")
 	before.nothingLeft(t)
@@ -415,7 +415,7 @@ func TestControlPlaneAloneNeedsNoRoot(t *testing.T) {
 	}
 }
 
-// nobodysTree returns a clusterTree for user 65534, with the slipway command and the tarballs.
+// nobodysTree returns a clusterTree for user 65534, with the slipway command and a bundle of the release.
 func nobodysTree(t *testing.T) tree {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-nobody-")
@@ -429,15 +429,11 @@ func nobodysTree(t *testing.T) tree {
 	})
 	tr := tree{dir: dir}
 	t.Cleanup(func() { tr.slipway(t, "cluster", "down").ok(t) })
-	for _, name := range []string{"release", "tarballs"} {
-		if err := os.Mkdir(tr.path(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(tr.path("release"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	tr.write(t, "release/release.yaml", "")
-	from := released(t)
-	run(t, dir, nil, "cp", slipway(t), tr.path("slipway")).ok(t)
-	run(t, dir, nil, "cp", filepath.Join(from, "release.json"), filepath.Join(from, serverTarball), tr.path("tarballs")).ok(t)
+	run(t, dir, nil, "cp", slipway(t), sharedBundle(t), dir).ok(t)
 	run(t, dir, nil, "chown", "-R", "65534:65534", dir).ok(t)
 	return tr
 }
