@@ -44,8 +44,9 @@ var makeBundle = sync.OnceValues(func() (string, error) {
 // A bundle is read by what people have behind an air gap: engines, skopeo, podman, the release's own containerd, registries.
 func TestBundleIsReadByOthers(t *testing.T) {
 	needRoot(t) // containerd and podman
-	for program, pkg := range map[string]string{"docker": "docker.io", "skopeo": "skopeo", "podman": "podman", "docker-registry": "docker-registry"} {
-		need(t, program, pkg)
+	need(t, "docker", "docker.io")
+	for _, program := range []string{"skopeo", "podman", "docker-registry"} {
+		need(t, program, program)
 	}
 	treeLane.join(t) // no other test has these images in the engine
 	r := baseline(t)
@@ -73,7 +74,8 @@ func TestBundleIsReadByOthers(t *testing.T) {
 	t.Cleanup(func() { run(t, tmp, nil, "docker", append([]string{"image", "rm"}, names...)...) })
 	has("docker", run(t, tmp, nil, "docker", "load", "--input", file).ok(t).stdout)
 	kubectl := names[slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/kubectl:") })]
-	if got := run(t, tmp, nil, "docker", "run", "--rm", "--network=none", kubectl, "version", "--client").ok(t); !strings.Contains(got.stdout, r.version) {
+	got := run(t, tmp, nil, "docker", "run", "--rm", "--network=none", kubectl, "version", "--client").ok(t)
+	if !strings.Contains(got.stdout, r.version) {
 		t.Errorf("its kubectl says %v", got)
 	}
 
@@ -83,7 +85,8 @@ func TestBundleIsReadByOthers(t *testing.T) {
 	has("podman", run(t, tmp, env, "podman", append(podman, "load", "--signature-policy="+policy, "--input", file)...).ok(t).stdout)
 
 	for _, transport := range []string{"oci-archive", "docker-archive"} {
-		run(t, tmp, env, "skopeo", "--insecure-policy", "copy", "--quiet", transport+":"+file+":"+kubectl, "dir:"+filepath.Join(tmp, transport)).ok(t)
+		to := "dir:" + filepath.Join(tmp, transport)
+		run(t, tmp, env, "skopeo", "--insecure-policy", "copy", "--quiet", transport+":"+file+":"+kubectl, to).ok(t)
 	}
 
 	config, socket := filepath.Join(tmp, "config.toml"), filepath.Join(tmp, "containerd.sock")

@@ -101,7 +101,7 @@ If up is interrupted, it removes what it made; if it fails, everything stays for
 		"how many of the nodes have a control plane, behind a load balancer: 1, 3, 5 or 7")
 	c.Flags().IntVar(&request.HollowNodes, "hollow-nodes", 0, "how many hollow nodes besides: kubelets that only pretend to run Pods")
 	c.Flags().StringVar(&request.Tests, "tests", "", "the folder with the test tarball, for hollow nodes (default that of --from)")
-	c.Flags().StringVar(&request.Tarballs, "from", "", "the folder with the tarballs, or a bundle (default the tree's _output/release-tars)")
+	c.Flags().StringVar(&request.Tarballs, "from", "", "a folder with the tarballs, or a bundle (default the tree's _output/release-tars)")
 	c.Flags().StringVar(&request.Bin, "bin", "", "a folder with programs to run instead of the release's, such as "+binaries)
 	c.Flags().StringSliceVar(&gates, "feature-gates", o.list("FEATURE_GATES"),
 		"feature gates, for each component that has them: NAME=true,NAME=false (default $FEATURE_GATES)")
@@ -261,7 +261,8 @@ func clusterError(err error) error {
 		return fmt.Errorf("%w: make %s compiles them into %s", err, strings.Join(programs.Names, " "), binaries)
 	case !errors.As(err, &missing):
 	case isFile(missing.Dir):
-		return fmt.Errorf("%w: `slipway bundle --platform linux/%s` puts the server tarball into a bundle, and no other", err, runtime.GOARCH)
+		return fmt.Errorf("%w: `slipway bundle --platform linux/%s` puts the server tarball into a bundle, and no other", err,
+			runtime.GOARCH)
 	case missing.Tests:
 		return fmt.Errorf("%w: `slipway release --platform linux/%s` makes it with the other tarballs, or name the folder with --from", err,
 			runtime.GOARCH)

@@ -30,10 +30,10 @@ func newBundle(o commands) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bundle [folder]",
 		Short: "Put a signed release into one file, to carry it where there is no network",
-		Long: `bundle verifies the signed release in a folder (default: the tree's _output/release-tars), and writes what machines of a platform need
-of it into one tar: the images with signatures, provenance and bills of materials, the packages, the server tarball, and release.json
-with its signatures. docker load, podman load, ctr images import and skopeo read the images. slipway verify checks a bundle, slipway
-publish pushes its images to a registry, and slipway cluster up --from boots it. Nothing is built.
+		Long: `bundle verifies the signed release in a folder (default: the tree's _output/release-tars), and writes what machines of a
+platform need of it into one tar: the images with signatures, provenance and bills of materials, the packages, the server tarball, and
+release.json with its signatures. docker load, podman load, ctr images import and skopeo read the images. slipway verify checks a bundle,
+slipway publish pushes its images to a registry, and slipway cluster up --from boots it. Nothing is built.
 
 It has every image that the release's own kubeadm asks for, which is run to find out, or no bundle is written. They are read from
 --layout (default: the tree's _output/release-images/oci). --set server,addons takes the images of addons, too. --tarballs=false leaves
@@ -74,7 +74,8 @@ changes that are in no commit, nor one under embargo.`,
 			if err != nil {
 				return err
 			}
-			made, err := accepted.Bundle(c.Context(), q, layoutFor(dir, layout), output, func() { o.Say("waiting for somebody else who writes " + output) })
+			waiting := func() { o.Say("waiting for somebody else who writes " + output) }
+			made, err := accepted.Bundle(c.Context(), q, layoutFor(dir, layout), output, waiting)
 			if err != nil {
 				return fmt.Errorf("%s is not written: %w", output, err)
 			}

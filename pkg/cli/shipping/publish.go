@@ -74,8 +74,8 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			var accepted *publish.Release
 			if isFile(args) {
 				if to != "" || images != "" || layout != "" {
-					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository and "+
-						"--layout, or name the release's folder", dir))
+					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository "+
+						"and --layout, or name the release's folder", dir))
 				}
 				b, err := bundle.Open(dir)
 				if err != nil {

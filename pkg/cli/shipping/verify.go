@@ -35,8 +35,8 @@ about them with what follows from it. It lists files that are missing, changed, 
 tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
 A file is compared with the release.json beside it, a published program, bin/OS/ARCH/NAME, with the one beside bin, and a
-kubernetes-inputs.tar without one with the sums in it. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a folder, with a final slash, or of a file in one; it is read
-once and not kept. An image is in a registry, or in an OCI image layout.
+kubernetes-inputs.tar without one with the sums in it. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a
+folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
 image its signature and provenance, for the index and for each platform. Of several keys, any is enough, or as many as --threshold

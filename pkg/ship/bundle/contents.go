@@ -204,8 +204,8 @@ func list(images []Image) []byte {
 	return b.Bytes()
 }
 
-// index returns the index of the layout: the images by their names, then what refers to them. Unlike in other layouts, no tag names lists of
-// referrers: importers would take them for images.
+// index returns the index of the layout: the images by their names, then what refers to them. Unlike in other layouts, no tag names lists
+// of referrers: importers would take them for images.
 func index(images []Image, referrers []sign.Referrer) v1.IndexManifest {
 	all := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, i := range images {

@@ -10,8 +10,8 @@
 //	release/                    release.json, signatures, packages, server tarballs, and bills of materials of the images
 //	blobs/sha256/               the images, and their signatures, provenance and bills of materials as referrers
 //
-// So [Bundle.Verify] computes all of it again and compares. A file of which nothing says what it should hold makes a bundle invalid. This is
-// why the content of the files at the root must not change with versions of slipway: bundle.json has a number for their form.
+// So [Bundle.Verify] computes all of it again and compares. A file of which nothing says what it should hold makes a bundle invalid. This
+// is why the content of the files at the root must not change with versions of slipway: bundle.json has a number for their form.
 //
 // In a bundle for one platform, names are those of that platform's manifests. An index of which parts are missing would be refused
 // by registries. docker load has one platform for a name, so in a bundle for all, images have the names with the processor there.

@@ -33,7 +33,8 @@ type IncompleteError struct {
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("kubeadm of release %s asks for images that are not among the wanted ones: %s", e.Version, strings.Join(e.Images, ", "))
+	return fmt.Sprintf("kubeadm of release %s asks for images that are not among the wanted ones: %s", e.Version,
+		strings.Join(e.Images, ", "))
 }
 
 // Complete returns an [*IncompleteError] unless a bundle has all images that the release's kubeadm asks for, by their names there. It runs

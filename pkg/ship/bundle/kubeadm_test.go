@@ -49,7 +49,8 @@ func TestImagesThatKubeadmAsksForMustBeThere(t *testing.T) {
 	t.Parallel()
 	const script = "#!/bin/sh\nset -eu\n" +
 		`[ "$*" = "config images list --kubernetes-version=v1.37.0+acme.1 --image-repository=acme.example" ]` + "\n"
-	all := []string{"kube-apiserver:v1", "kube-controller-manager:v1", "kube-scheduler:v1", "kube-proxy:v1", "etcd:3", "coredns/coredns:v1", "pause:3"}
+	all := []string{"kube-apiserver:v1", "kube-controller-manager:v1", "kube-scheduler:v1", "kube-proxy:v1", "etcd:3",
+		"coredns/coredns:v1", "pause:3"}
 	var lines strings.Builder
 	for _, name := range all {
 		lines.WriteString("echo acme.example/" + strings.TrimPrefix(name, "coredns/") + "\n") // as of any registry but upstream's

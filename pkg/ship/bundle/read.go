@@ -111,8 +111,8 @@ func (b *Bundle) Referrers() ([]sign.Referrer, error) {
 	return sign.Referrers(b.Release, b.Files, statements)
 }
 
-// Verify checks all that the bundle has, and that it has all that it should have and nothing else. It returns an error if it cannot tell what
-// that is.
+// Verify checks all that the bundle has, and that it has all that it should have and nothing else. It returns an error if it cannot tell
+// what that is.
 func (b *Bundle) Verify(ctx context.Context, want verify.Want) (*verify.Report, error) {
 	expected, err := b.Request.contents(b.Release, b.description, source{b.Files, b.members})
 	if err != nil {

@@ -59,7 +59,8 @@ func Of(r *release.Release, platform string, sets []string, tarballs bool) (Requ
 		}
 	}
 	if len(q.images(r)) == 0 {
-		return q, badrequest.Mark(fmt.Errorf("release %s has no images of %s for the platform %s", r.Version, strings.Join(q.Sets, ", "), platform))
+		return q, badrequest.Mark(fmt.Errorf("release %s has no images of %s for the platform %s", r.Version,
+			strings.Join(q.Sets, ", "), platform))
 	}
 	return q, nil
 }

@@ -44,8 +44,8 @@ func (q Request) summary(r *release.Release, name string) *Summary {
 }
 
 // Write makes a bundle of the release in a folder, whose images are in an OCI image layout. The caller has verified the release. The
-// bundle has its name when it is whole and on the disk, and replaces a file of that name. Write calls waiting if somebody else is writing it.
-// The error is a [*MissingError] if the layout lacks a part of an image.
+// bundle has its name when it is whole and on the disk, and replaces a file of that name. Write calls waiting if somebody else is writing
+// it. The error is a [*MissingError] if the layout lacks a part of an image.
 func (q Request) Write(ctx context.Context, dir, layout, output string, waiting func()) (*Summary, error) {
 	description, err := os.ReadFile(filepath.Join(dir, release.File))
 	if err != nil {
@@ -91,8 +91,8 @@ func (q Request) Write(ctx context.Context, dir, layout, output string, waiting 
 	})
 }
 
-// exclusive calls f with a folder beside a file, for what is not whole yet, while no other process writes that file. What a killed one has left
-// there goes away.
+// exclusive calls f with a folder beside a file, for what is not whole yet, while no other process writes that file. What a killed one has
+// left there goes away.
 func exclusive(ctx context.Context, output string, waiting func(), f func(work string) error) error {
 	dir := filepath.Dir(output)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {

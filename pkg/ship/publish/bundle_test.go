@@ -171,7 +171,8 @@ func TestBundleIsPublishedAsItsRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = again.PlanImages(t.Context(), at, "", nil)
-	if refused, ok := errors.AsType[*TagError](err); !ok || len(refused.Tags) != 1 || !strings.Contains(err.Error(), "of another platform") {
+	refused, ok := errors.AsType[*TagError](err)
+	if !ok || len(refused.Tags) != 1 || !strings.Contains(err.Error(), "of another platform") {
 		t.Errorf("to another platform: %v", err)
 	}
 	at = serve(t, true, nil)

@@ -43,7 +43,7 @@ type Images struct {
 	registry registry
 }
 
-// A Manifest is an image over all platforms, with its images, or over that of a bundle, or says something of one of those.
+// A Manifest is an image over all platforms, with its images, or for that of a bundle, or says something of one of those.
 type Manifest struct {
 	Name   string `json:"name"` // its repository
 	Digest string `json:"digest"`
@@ -55,8 +55,8 @@ type Manifest struct {
 	image bundle.Image // that it is of
 }
 
-// A Tag is a name of an image over all platforms, or over that of a bundle. The tag of a release never moves. Those that other projects have chosen, such as
-// etcd:3.7.0-0, do: their images change with the Go that compiles them, and with their base.
+// A Tag names an image over all platforms, or for that of a bundle. The tag of a release never moves. Those that other projects
+// have chosen, such as etcd:3.7.0-0, do: their images change with the Go that compiles them, and with their base.
 type Tag struct {
 	Name  string `json:"name"`
 	Was   string `json:"was,omitempty"` // digest of what it names at the target

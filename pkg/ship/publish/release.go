@@ -108,8 +108,8 @@ func accept(place string, r *release.Release, want verify.Want, now time.Time, v
 	return nil
 }
 
-// Bundle makes a bundle of the release, as package bundle does. The error is a [*bundle.IncompleteError] if it would lack an image that kubeadm
-// asks for.
+// Bundle makes a bundle of the release, as package bundle does. The error is a [*bundle.IncompleteError] if it would lack an image that
+// kubeadm asks for.
 func (r *Release) Bundle(ctx context.Context, q bundle.Request, layoutDir, output string, waiting func()) (*bundle.Summary, error) {
 	if err := sign.HasImages(r.dir, layoutDir); err != nil {
 		return nil, fmt.Errorf("%s: %w", layoutDir, err)

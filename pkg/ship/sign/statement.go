@@ -91,7 +91,9 @@ func list(r *release.Release, made []provenance.Made) []Statement {
 			continue
 		}
 		s.Artifact = m.Artifact
-		all = append(all, s, Statement{File: bundle(m.Name, "signature"), PredicateType: ImageSignature, Artifact: m.Artifact, of: m.Artifact})
+		all = append(all, s, Statement{
+			File: bundle(m.Name, "signature"), PredicateType: ImageSignature, Artifact: m.Artifact, of: m.Artifact,
+		})
 		if document, ok := documents[m.Artifact.Name]; ok {
 			all = append(all, Statement{
 				File: bundle(m.Name, "spdx"), PredicateType: SPDXDocument, Artifact: m.Artifact, document: document, of: m.Artifact,

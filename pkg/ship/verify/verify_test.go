@@ -219,7 +219,8 @@ func TestFilesChecksOnlyTheNamedFiles(t *testing.T) {
 	}
 	write(t, dir, "SHA256SUMS", "damaged")
 	write(t, dir, "stranger", "")
-	if report, err := Files(t.Context(), os.DirFS(dir), dir, described, "kubernetes.tar.gz"); err != nil || !report.OK() || len(report.Files) != 1 {
+	report, err := Files(t.Context(), os.DirFS(dir), dir, described, "kubernetes.tar.gz")
+	if err != nil || !report.OK() || len(report.Files) != 1 {
 		t.Errorf("%v, %v", report, err)
 	}
 	if report, err := Files(t.Context(), os.DirFS(dir), dir, described, "SHA256SUMS"); err != nil || report.OK() {

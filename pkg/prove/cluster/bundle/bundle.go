@@ -53,8 +53,8 @@ func missing(file, dir, artifact string) error {
 	return MissingError{file, dir, tests, artifact == ""}
 }
 
-// Open opens the tarball that holds an artifact, such as a program, for this machine. Dir is a folder, or a file that package ship/bundle has
-// written. As everywhere in this package, artifacts have the names of release.json without the platform.
+// Open opens the tarball that holds an artifact, such as a program, for this machine. Dir is a folder, or a file that package ship/bundle
+// has written. As everywhere in this package, artifacts have the names of release.json without the platform.
 func Open(dir, program string) (*Bundle, error) {
 	return open(dir, program, func(b *Bundle) bool { return b.members[program] != "" })
 }
