@@ -168,7 +168,7 @@ var rules = []rule{
 		[]string{plan, docker, engine, images}},
 	{"prove/cluster/machine", "processes, namespaces, control groups and the network of the machine that a cluster runs on",
 		"clusters, releases and Kubernetes", []string{network, images, release, "pkg/ship/...", "pkg/prove/..."}},
-	{"prove/cluster/bundle", "open the tarballs of a release that a cluster is made from", "clusters, and which artifacts they need",
+	{"prove/cluster/tarball", "open the tarballs of a release that a cluster is made from", "clusters, and which artifacts they need",
 		[]string{processes, network, images, "pkg/prove/..."}},
 	{"prove/cluster/images", "read archives of container images, and push images to a cluster's registry",
 		"which images a cluster needs; where the registry runs", []string{processes, release, "pkg/ship/...", "pkg/prove/..."}},

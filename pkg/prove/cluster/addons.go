@@ -14,8 +14,8 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/suggest"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/images"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 // Add installs addons of the tarball of addons in a folder, by default that of the cluster's release, and returns when they run. It
@@ -26,12 +26,12 @@ func (s *State) Add(ctx context.Context, tars string, names []string, events fun
 		return err
 	}
 	tars = cmp.Or(tars, s.Tarballs)
-	b, err := bundle.OpenAddons(tars)
+	b, err := tarball.OpenAddons(tars)
 	if err != nil {
 		return err
 	}
 	if got := b.Release.Version; got != s.Version {
-		return fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
+		return fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Artifact.Path), got, s.Name, s.Version)
 	}
 	s.patience = cmp.Or(s.patience, DefaultWait)
 	steps := []step{{"unpack", nil, func(ctx context.Context) (err error) {
@@ -45,9 +45,9 @@ func (s *State) Add(ctx context.Context, tars string, names []string, events fun
 }
 
 // unpackAddons unpacks the tarball of addons, unless that was done before.
-func (s *State) unpackAddons(ctx context.Context, b *bundle.Bundle, names []string) (*bundle.Bundle, error) {
+func (s *State) unpackAddons(ctx context.Context, b *tarball.Tarball, names []string) (*tarball.Tarball, error) {
 	dir := filepath.Join(s.releaseDir(), "optional")
-	if earlier, err := bundle.OpenAddons(dir); err != nil || earlier.Tarball.SHA256 != b.Tarball.SHA256 {
+	if earlier, err := tarball.OpenAddons(dir); err != nil || earlier.Artifact.SHA256 != b.Artifact.SHA256 {
 		if err := b.Verify(ctx); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func (s *State) unpackAddons(ctx context.Context, b *bundle.Bundle, names []stri
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 	}
-	b, err := bundle.OpenAddons(dir)
+	b, err := tarball.OpenAddons(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func manifestsBelow(dir string) (files []string, err error) {
 }
 
 // installAddon installs an unpacked addon, and waits until it runs.
-func (s *State) installAddon(ctx context.Context, b *bundle.Bundle, name string) error {
+func (s *State) installAddon(ctx context.Context, b *tarball.Tarball, name string) error {
 	dir := filepath.Join(s.releaseDir(), "optional", filepath.FromSlash(addonFolder(name)))
 	files, err := manifestsBelow(dir)
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/random"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	docker "github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/unpack"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/images"
+	"slipway.build/pkg/prove/cluster/tarball"
 	"slipway.build/pkg/release"
 )
 
@@ -41,7 +41,7 @@ type testRelease struct {
 
 // servers returns a release whose server tarball holds some programs.
 func servers(programs ...string) testRelease {
-	r := testRelease{version: "v1.37.0+acme.1", on: bundle.Host, tarball: "a-server.tgz", members: map[string]string{}}
+	r := testRelease{version: "v1.37.0+acme.1", on: tarball.Host, tarball: "a-server.tgz", members: map[string]string{}}
 	for _, name := range programs {
 		r.members[name] = "odd/" + name + "/program"
 	}
@@ -148,7 +148,7 @@ func TestMissingFilesAreNamed(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
-			b, err := bundle.Open(dir, program)
+			b, err := tarball.Open(dir, program)
 			if err == nil {
 				err = b.Verify(t.Context())
 			}
@@ -158,7 +158,7 @@ func TestMissingFilesAreNamed(t *testing.T) {
 		}
 	}
 	dir := servers("kubelet").publish(t)
-	if _, err := bundle.Open(dir, apiServer); !errors.Is(err, MissingError{File: "tarball with kube-apiserver", Dir: dir}) {
+	if _, err := tarball.Open(dir, apiServer); !errors.Is(err, MissingError{File: "tarball with kube-apiserver", Dir: dir}) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -167,8 +167,8 @@ func TestReleaseOfAnotherPlatformIsRefused(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer)
 	r.on = platform.Platform{OS: "linux", Arch: "mips"}
-	if _, err := bundle.Open(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(),
-		"release v1.37.0+acme.1 is for linux/mips, and not for "+bundle.Host.String()) {
+	if _, err := tarball.Open(r.publish(t), apiServer); err == nil || !strings.Contains(err.Error(),
+		"release v1.37.0+acme.1 is for linux/mips, and not for "+tarball.Host.String()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -180,11 +180,11 @@ func TestMalformedDescriptionsAreRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, release.File), []byte("{}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bundle.Open(dir, apiServer); !errors.Is(err, release.ErrInvalid) || !strings.Contains(err.Error(), dir) {
+	if _, err := tarball.Open(dir, apiServer); !errors.Is(err, release.ErrInvalid) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v", err)
 	}
 	r.claimed = map[string]string{"kubectl": "../../kubectl"}
-	if _, err := bundle.Open(r.publish(t), apiServer); !errors.Is(err, unpack.ErrUnsafe) {
+	if _, err := tarball.Open(r.publish(t), apiServer); !errors.Is(err, unpack.ErrUnsafe) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -194,7 +194,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	r := servers(apiServer, "kubeadm", "kubelet", "kubectl", "unused")
 	r.images = map[string]string{"pause.tar": "some/pause", nodeImage: "some/node"}
 	from, to := r.publish(t), filepath.Join(t.TempDir(), "to")
-	packed, err := bundle.Open(from, apiServer)
+	packed, err := tarball.Open(from, apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestArtifactsAreUnpackedAndFoundWhereTheDescriptionSays(t *testing.T) {
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(to, apiServer)
+	b, err := tarball.Open(to, apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,12 +252,12 @@ func TestErrorNamesWhatATarballLacks(t *testing.T) {
 	t.Parallel()
 	r := servers(apiServer, "kubectl")
 	_, s, err := up(t, r.publish(t))
-	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", bundle.Host); err == nil ||
+	if want := fmt.Sprintf("lacks %s/etcd, %[1]s/kube-controller-manager, %[1]s/kube-scheduler", tarball.Host); err == nil ||
 		!strings.Contains(err.Error(), want) || s == nil {
 		t.Errorf("%v, error %v", s, err)
 	}
 	r.claimed = map[string]string{"etcd": "bin/etcd"}
-	b, err := bundle.Open(r.publish(t), apiServer)
+	b, err := tarball.Open(r.publish(t), apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestSpecsRunAllImagesOfTheTestTarballButKubemarks(t *testing.T) {
 	r := servers(testSuite, ginkgo)
 	r.images = map[string]string{"agnhost.tar": "agnhost.tar", hollowImage: hollowImage}
 	dir := r.publish(t)
-	b, err := bundle.Open(dir, testSuite)
+	b, err := tarball.Open(dir, testSuite)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,11 +340,11 @@ func TestPodsRunAllImagesButTheNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := tarball.WriteToFile(filepath.Join(dir, short+".tar"), tag, image); err != nil {
+		if err := docker.WriteToFile(filepath.Join(dir, short+".tar"), tag, image); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b, err := bundle.Open(dir, apiServer)
+	b, err := tarball.Open(dir, apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}

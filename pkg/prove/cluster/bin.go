@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"slipway.build/pkg/mechanism/checksum"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/kubeadm"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 // A cluster can run programs from a folder, where make has compiled them, instead of those of a release. Other programs come from the
@@ -34,7 +34,7 @@ func (e NoProgramsError) Unwrap() error { return e.Release }
 
 // source returns a cluster's release, or nil if Bin has every program of a control plane, and the names of the programs that come from
 // the folder Bin.
-func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
+func (o Options) source() (b *tarball.Tarball, fromBin []string, err error) {
 	names := controlPlanePrograms
 	if !o.ControlPlaneOnly {
 		names = append(withoutName(nodePrograms, registryProgram), new(State).components()...)
@@ -53,7 +53,7 @@ func (o Options) source() (b *bundle.Bundle, fromBin []string, err error) {
 	if len(lacks) == 0 && o.ControlPlaneOnly {
 		return nil, fromBin, nil
 	}
-	b, err = bundle.Open(o.Tarballs, apiServer)
+	b, err = tarball.Open(o.Tarballs, apiServer)
 	if len(fromBin) > 0 && o.ControlPlaneOnly && errors.As(err, new(MissingError)) {
 		err = NoProgramsError{lacks, o.Bin, err}
 	}

@@ -18,9 +18,9 @@ import (
 
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/suggest"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/kubeadm"
 	"slipway.build/pkg/prove/cluster/machine"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 //go:embed node.sh
@@ -109,7 +109,7 @@ func (s *State) startNode(ctx context.Context, n node, sandbox string) error {
 }
 
 // foldersInNode returns the folders of unpacked artifacts as a node sees them.
-func foldersInNode(b *bundle.Bundle, names []string) []string {
+func foldersInNode(b *tarball.Tarball, names []string) []string {
 	var folders []string
 	for _, name := range names {
 		if folder := path.Join(releaseInNode, path.Dir(b.Member(name))); !slices.Contains(folders, folder) {
@@ -120,13 +120,13 @@ func foldersInNode(b *bundle.Bundle, names []string) []string {
 }
 
 // nodePath returns the PATH of a node's programs: those of its own before those of the release.
-func nodePath(b *bundle.Bundle) string {
+func nodePath(b *tarball.Tarball) string {
 	return strings.Join(slices.Concat([]string{ownProgramsInNode}, foldersInNode(b, nodePrograms), []string{machine.Path}), ":")
 }
 
 // configureRuntime writes the configuration of a node's container runtime, containerd 2: the release's, which may be none, and over it what
 // a node in namespaces needs. Of files that are imported, the last one counts.
-func (s *State) configureRuntime(n node, b *bundle.Bundle, sandbox string) error {
+func (s *State) configureRuntime(n node, b *tarball.Tarball, sandbox string) error {
 	const own = "containerd"
 	text := fmt.Sprintf(`version = 3
 imports = [%q, %q]

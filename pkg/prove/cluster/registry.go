@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/images"
 	"slipway.build/pkg/prove/cluster/machine"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 // A cluster has a registry of its own on the switch: the release's olareg, in whose folder each repository is an OCI image layout. The
@@ -81,7 +81,7 @@ func (s *State) image(archive string) (images.Image, error) {
 }
 
 // imageOf returns the image in an unpacked archive.
-func imageOf(b *bundle.Bundle, archive string) (images.Image, error) {
+func imageOf(b *tarball.Tarball, archive string) (images.Image, error) {
 	file, err := b.File(archive)
 	if err != nil {
 		return images.Image{}, err
@@ -94,12 +94,12 @@ func imageOf(b *bundle.Bundle, archive string) (images.Image, error) {
 }
 
 // podImages returns the unpacked images that Pods may run.
-func podImages(b *bundle.Bundle) ([]images.Image, error) {
+func podImages(b *tarball.Tarball) ([]images.Image, error) {
 	return imagesOf(b, withoutName(b.Archives(), nodeImage))
 }
 
 // imagesOf returns the images in unpacked archives.
-func imagesOf(b *bundle.Bundle, archives []string) ([]images.Image, error) {
+func imagesOf(b *tarball.Tarball, archives []string) ([]images.Image, error) {
 	var all []images.Image
 	for _, name := range archives {
 		i, err := imageOf(b, name)
@@ -140,7 +140,7 @@ type imageSet struct {
 
 // imageSetOf finds the images of an unpacked release. They may have the names of several registries: that which kubeadm asks by default
 // comes first.
-func imageSetOf(ctx context.Context, b *bundle.Bundle) (imageSet, error) {
+func imageSetOf(ctx context.Context, b *tarball.Tarball) (imageSet, error) {
 	all, err := podImages(b)
 	if err != nil {
 		return imageSet{}, err
@@ -160,7 +160,7 @@ func imageSetOf(ctx context.Context, b *bundle.Bundle) (imageSet, error) {
 }
 
 // imagesWanted returns the images that kubeadm has the nodes run, by default or of a registry. The release must have them all.
-func imagesWanted(ctx context.Context, b *bundle.Bundle, all []images.Image, registry string) (imageSet, error) {
+func imagesWanted(ctx context.Context, b *tarball.Tarball, all []images.Image, registry string) (imageSet, error) {
 	kubeadm, err := b.File("kubeadm")
 	if err != nil {
 		return imageSet{}, err
@@ -188,12 +188,12 @@ func imagesWanted(ctx context.Context, b *bundle.Bundle, all []images.Image, reg
 }
 
 // requireImages returns an error that names the images that the tarball lacks.
-func requireImages(b *bundle.Bundle, all []images.Image, names []string) error {
+func requireImages(b *tarball.Tarball, all []images.Image, names []string) error {
 	lacks := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(all, func(i images.Image) bool { return slices.Contains(i.Names, name) })
 	})
 	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", b.Tarball.Path, strings.Join(lacks, ", "))
+		return fmt.Errorf("%s lacks images that kubeadm wants: %s: its release cannot boot", b.Artifact.Path, strings.Join(lacks, ", "))
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/atomicfile"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/machine"
+	"slipway.build/pkg/prove/cluster/tarball"
 	"slipway.build/pkg/release"
 )
 
@@ -45,9 +45,9 @@ type State struct {
 	Addons           []string  `json:"addons,omitempty"`      // that Add has installed
 
 	dir      string
-	patience time.Duration  // how long Up waits for each part
-	mu       sync.Mutex     // held while the state is changed and written
-	unpacked *bundle.Bundle // the server tarball, once it was opened
+	patience time.Duration    // how long Up waits for each part
+	mu       sync.Mutex       // held while the state is changed and written
+	unpacked *tarball.Tarball // the server tarball, once it was opened
 }
 
 // A Process is a process of a cluster.
@@ -79,7 +79,7 @@ var (
 )
 
 // A MissingError is a tarball, or the description of a release, that a folder lacks.
-type MissingError = bundle.MissingError
+type MissingError = tarball.MissingError
 
 // RequireNodes returns an error unless the cluster is up and has nodes.
 func (s *State) RequireNodes() error {
@@ -221,13 +221,13 @@ func replaceBy(name string, create func(next string) error) error {
 }
 
 // server returns what was unpacked of the server tarball.
-func (s *State) server() (*bundle.Bundle, error) {
+func (s *State) server() (*tarball.Tarball, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.unpacked != nil {
 		return s.unpacked, nil
 	}
-	b, err := bundle.Open(s.releaseDir(), apiServer)
+	b, err := tarball.Open(s.releaseDir(), apiServer)
 	if errors.As(err, new(MissingError)) {
 		return nil, fmt.Errorf("cluster %s %w: %v", s.Name, ErrUnfinished, err) // not the folder that Up takes tarballs from
 	}

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 // Tests are the programs of a release's test tarball, and the images that they run in Pods.
 type Tests struct {
-	state  *State
-	bundle *bundle.Bundle // unpacked
-	suite  string
+	state   *State
+	tarball *tarball.Tarball // unpacked
+	suite   string
 }
 
 // Suites of the test tarball.
@@ -34,7 +34,7 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 		return nil, err
 	}
 	dir := filepath.Join(s.releaseDir(), "tests") // nodes see it there
-	if earlier, err := bundle.Open(dir, suite); err == nil && earlier.Tarball.SHA256 == b.Tarball.SHA256 {
+	if earlier, err := tarball.Open(dir, suite); err == nil && earlier.Artifact.SHA256 == b.Artifact.SHA256 {
 		if program, err := earlier.File(suite); err == nil && exists(program) {
 			return &Tests{s, earlier, suite}, nil
 		}
@@ -49,15 +49,15 @@ func (s *State) UnpackTests(ctx context.Context, tars, suite string) (*Tests, er
 	if err := os.Rename(tmp, dir); err != nil {
 		return nil, err
 	}
-	unpacked, err := bundle.Open(dir, suite)
+	unpacked, err := tarball.Open(dir, suite)
 	return &Tests{s, unpacked, suite}, err
 }
 
 // openTests opens the test tarball in a folder by an artifact in it. It compares the tarball with release.json, and its version with the
 // cluster's.
-func (s *State) openTests(ctx context.Context, tars, artifact string) (*bundle.Bundle, error) {
+func (s *State) openTests(ctx context.Context, tars, artifact string) (*tarball.Tarball, error) {
 	tars = cmp.Or(tars, s.Tarballs)
-	b, err := bundle.Open(tars, artifact)
+	b, err := tarball.Open(tars, artifact)
 	if err != nil {
 		return nil, err
 	}
@@ -65,27 +65,27 @@ func (s *State) openTests(ctx context.Context, tars, artifact string) (*bundle.B
 		return nil, err
 	}
 	if got := b.Release.Version; got != s.Version {
-		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Tarball.Path), got, s.Name, s.Version)
+		return nil, fmt.Errorf("%s has version %s, and cluster %s has %s", filepath.Join(tars, b.Artifact.Path), got, s.Name, s.Version)
 	}
 	return b, nil
 }
 
 // specImages returns the archives of the test tarball's images that specs run in Pods.
-func specImages(b *bundle.Bundle) []string {
+func specImages(b *tarball.Tarball) []string {
 	return slices.DeleteFunc(b.Archives(), func(name string) bool { return slices.Contains(ownTestImages, name) })
 }
 
 // Programs returns the paths of the suite and of ginkgo.
 func (t *Tests) Programs() (suite, runner string, err error) {
-	suite, noSuite := t.bundle.File(t.suite)
-	runner, noRunner := t.bundle.File(ginkgo)
+	suite, noSuite := t.tarball.File(t.suite)
+	runner, noRunner := t.tarball.File(ginkgo)
 	return suite, runner, errors.Join(noSuite, noRunner)
 }
 
 // ProgramsInNode returns the same paths as a node sees them. Beside the suite, it puts the release's kubelet, which e2e_node.test looks
 // for there.
 func (t *Tests) ProgramsInNode() (suite, runner string, err error) {
-	program, err := t.bundle.File(t.suite)
+	program, err := t.tarball.File(t.suite)
 	if err != nil {
 		return "", "", err
 	}
@@ -96,7 +96,7 @@ func (t *Tests) ProgramsInNode() (suite, runner string, err error) {
 	if err := relink(path.Join(releaseInNode, b.Member("kubelet")), filepath.Join(filepath.Dir(program), "kubelet")); err != nil {
 		return "", "", err
 	}
-	at := func(name string) string { return path.Join(releaseInNode, "tests", t.bundle.Member(name)) }
+	at := func(name string) string { return path.Join(releaseInNode, "tests", t.tarball.Member(name)) }
 	return at(t.suite), at(ginkgo), nil
 }
 
@@ -109,9 +109,9 @@ type TestImage struct {
 
 // Publish pushes the tarball's images to the cluster's registry under their upstream names, and returns them.
 func (t *Tests) Publish(ctx context.Context) ([]TestImage, error) {
-	all, err := imagesOf(t.bundle, specImages(t.bundle))
+	all, err := imagesOf(t.tarball, specImages(t.tarball))
 	if err == nil && len(all) == 0 {
-		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.bundle.Tarball.Path)
+		err = fmt.Errorf("%s has no images for tests: the release was made by a version of slipway that had none", t.tarball.Artifact.Path)
 	}
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/machine"
+	"slipway.build/pkg/prove/cluster/tarball"
 	"slipway.build/pkg/release"
 )
 
@@ -55,7 +55,7 @@ func Up(ctx context.Context, o Options) (*State, error) {
 		return nil, err
 	}
 	if o.HollowNodes > 0 { // rather now than when the rest is up
-		if _, err := bundle.Open(o.tests(), hollowImage); err != nil {
+		if _, err := tarball.Open(o.tests(), hollowImage); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +139,7 @@ func (o Options) Require() error {
 }
 
 // steps returns the steps to a cluster. The first ones copy the programs, and unpack the artifacts, that it uses.
-func (s *State) steps(b *bundle.Bundle, o Options, fromBin []string) []step {
+func (s *State) steps(b *tarball.Tarball, o Options, fromBin []string) []step {
 	steps := inOrder([]step{
 		{"copy programs", nil, func(ctx context.Context) error { return s.copyPrograms(ctx, o.Bin, fromBin) }},
 		{"unpack", nil, func(ctx context.Context) error {
@@ -174,7 +174,7 @@ func (s *State) steps(b *bundle.Bundle, o Options, fromBin []string) []step {
 }
 
 // unpack unpacks what the cluster uses of a release, unless that was done before.
-func (s *State) unpack(ctx context.Context, b *bundle.Bundle) error {
+func (s *State) unpack(ctx context.Context, b *tarball.Tarball) error {
 	dir := s.path(folderOf(b.Sum()))
 	if exists(filepath.Join(dir, release.File)) {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"slipway.build/pkg/mechanism/action"
-	"slipway.build/pkg/prove/cluster/bundle"
 	"slipway.build/pkg/prove/cluster/kubeadm"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 // UpgradeOptions say which cluster to upgrade, and to what.
@@ -59,7 +59,7 @@ func Upgrade(ctx context.Context, o UpgradeOptions) (*State, error) {
 	if s.HollowNodes > 0 {
 		return nil, s.wrap(ErrHollow)
 	}
-	b, err := bundle.Open(o.Tarballs, apiServer)
+	b, err := tarball.Open(o.Tarballs, apiServer)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (s *State) allows(sum, version string) error {
 // An upgrade holds the state of one Upgrade call.
 type upgrade struct {
 	*State
-	to     *bundle.Bundle // first packed, then unpacked
-	images imageSet       // of the target
+	to     *tarball.Tarball // first packed, then unpacked
+	images imageSet         // of the target
 	nodes  []node
 	force  bool
 }
@@ -149,7 +149,7 @@ func (u *upgrade) unpackTarget(ctx context.Context) error {
 	if err := u.unpack(ctx, u.to); err != nil {
 		return err
 	}
-	b, err := bundle.Open(u.path(folderOf(u.to.Sum())), apiServer)
+	b, err := tarball.Open(u.path(folderOf(u.to.Sum())), apiServer)
 	if err != nil {
 		return err
 	}

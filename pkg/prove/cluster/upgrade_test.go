@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"slipway.build/pkg/prove/cluster/bundle"
+	"slipway.build/pkg/prove/cluster/tarball"
 )
 
 func TestUpgradeTakesNodesThatAreLeft(t *testing.T) {
 	t.Parallel()
 	s := &State{Name: "c", dir: t.TempDir(), Processes: []Process{{Name: switchName}, {Name: "c-1", Release: "new"},
 		{Name: "c-2", Release: ""}, {Name: "c-3", Release: "old"}}}
-	u := &upgrade{State: s, to: &bundle.Bundle{}, nodes: s.allNodes()}
+	u := &upgrade{State: s, to: &tarball.Tarball{}, nodes: s.allNodes()}
 	s.Processes[1].Release = u.to.Sum()
 	var names []string
 	for _, step := range u.steps() {

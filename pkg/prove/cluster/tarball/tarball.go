@@ -1,4 +1,4 @@
-package bundle
+package tarball
 
 import (
 	"cmp"
@@ -18,19 +18,19 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
-	shipped "slipway.build/pkg/ship/bundle"
+	"slipway.build/pkg/ship/bundle"
 	"slipway.build/pkg/ship/verify"
 )
 
 // Host is the platform of this machine's clusters.
 var Host = platform.Platform{OS: "linux", Arch: runtime.GOARCH}
 
-// A Bundle is a tarball of a release, packed or unpacked, in a folder with release.json.
-type Bundle struct {
-	Release *release.Release
-	Tarball release.Artifact
+// A Tarball is a tarball of a release, packed or unpacked, with its release.json.
+type Tarball struct {
+	Release  *release.Release
+	Artifact release.Artifact
 
-	dir         string // or the file of a shipped bundle
+	dir         string // or the file of a bundle
 	files       fs.FS  // of the release
 	program     string
 	description []byte            // content of release.json
@@ -55,20 +55,20 @@ func missing(file, dir, artifact string) error {
 
 // Open opens the tarball that holds an artifact, such as a program, for this machine. Dir is a folder, or a file that package ship/bundle
 // has written. As everywhere in this package, artifacts have the names of release.json without the platform.
-func Open(dir, program string) (*Bundle, error) {
-	return open(dir, program, func(b *Bundle) bool { return b.members[program] != "" })
+func Open(dir, program string) (*Tarball, error) {
+	return open(dir, program, func(b *Tarball) bool { return b.members[program] != "" })
 }
 
 // addons begins the name of the tarball of addons.
 const addons = "kubernetes-addons-"
 
 // OpenAddons opens the tarball of addons for this machine.
-func OpenAddons(dir string) (*Bundle, error) {
-	return open(dir, "", func(b *Bundle) bool { return strings.HasPrefix(b.Tarball.Name, addons) })
+func OpenAddons(dir string) (*Tarball, error) {
+	return open(dir, "", func(b *Tarball) bool { return strings.HasPrefix(b.Artifact.Name, addons) })
 }
 
 // open opens the tarball for this machine that is the right one.
-func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
+func open(dir, program string, right func(*Tarball) bool) (*Tarball, error) {
 	files, err := filesOf(dir)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	for _, t := range r.Select(release.Tarball, Host) {
-		b := &Bundle{r, t, dir, files, program, description, map[string]string{}}
+		b := &Tarball{r, t, dir, files, program, description, map[string]string{}}
 		for _, m := range t.Members {
 			if !fs.ValidPath(m.Path) {
 				return nil, fmt.Errorf("%s: member %q of %s %w", file, m.Path, t.Name, unpack.ErrUnsafe)
@@ -110,12 +110,12 @@ func open(dir, program string, right func(*Bundle) bool) (*Bundle, error) {
 	return nil, missing("tarball with "+program, dir, program)
 }
 
-// filesOf returns the files of the release in a folder, or in a shipped bundle.
+// filesOf returns the files of the release in a folder, or in a bundle.
 func filesOf(dir string) (fs.FS, error) {
 	if info, err := os.Stat(dir); err != nil || !info.Mode().IsRegular() {
 		return os.DirFS(cmp.Or(dir, ".")), nil
 	}
-	b, err := shipped.Open(dir)
+	b, err := bundle.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -126,25 +126,25 @@ func filesOf(dir string) (fs.FS, error) {
 func short(artifact string) string { return strings.TrimPrefix(artifact, Host.String()+"/") }
 
 // Sum identifies the release by the SHA-256 of its release.json.
-func (b *Bundle) Sum() string {
+func (b *Tarball) Sum() string {
 	sum := sha256.Sum256(b.description)
 	return hex.EncodeToString(sum[:])
 }
 
 // Verify compares the tarball with its description.
-func (b *Bundle) Verify(ctx context.Context) error {
-	report, err := verify.Files(ctx, b.files, b.dir, b.Release, b.Tarball.Name)
+func (b *Tarball) Verify(ctx context.Context) error {
+	report, err := verify.Files(ctx, b.files, b.dir, b.Release, b.Artifact.Name)
 	if err != nil || report.OK() {
 		return err
 	}
 	if f := report.Files[0]; f.Status != verify.Missing {
 		return fmt.Errorf("%s: not as %s describes it: %s", b.path(f.Path), release.File, f.Detail)
 	}
-	return missing(b.Tarball.Path, b.dir, b.program)
+	return missing(b.Artifact.Path, b.dir, b.program)
 }
 
 // Unpack unpacks artifacts and folders of the tarball. It writes release.json last, so a folder that has one is complete.
-func (b *Bundle) Unpack(ctx context.Context, dir string, artifacts []string, folders ...string) error {
+func (b *Tarball) Unpack(ctx context.Context, dir string, artifacts []string, folders ...string) error {
 	if err := b.require(artifacts...); err != nil {
 		return err
 	}
@@ -155,15 +155,15 @@ func (b *Bundle) Unpack(ctx context.Context, dir string, artifacts []string, fol
 	for _, name := range artifacts {
 		wanted[b.members[name]] = true
 	}
-	tarball, err := b.files.Open(b.Tarball.Path)
+	tarball, err := b.files.Open(b.Artifact.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return missing(b.Tarball.Path, b.dir, b.program)
+		return missing(b.Artifact.Path, b.dir, b.program)
 	}
 	if err != nil {
 		return err
 	}
 	defer tarball.Close()
-	err = unpack.Stream(ctx, tarball, b.path(b.Tarball.Path), dir, func(name string) bool {
+	err = unpack.Stream(ctx, tarball, b.path(b.Artifact.Path), dir, func(name string) bool {
 		return wanted[name] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 	})
 	if err != nil {
@@ -171,14 +171,14 @@ func (b *Bundle) Unpack(ctx context.Context, dir string, artifacts []string, fol
 	}
 	for name := range wanted {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-			return fmt.Errorf("%s lacks %s, which %s names: %w", b.Tarball.Path, name, release.File, err)
+			return fmt.Errorf("%s lacks %s, which %s names: %w", b.Artifact.Path, name, release.File, err)
 		}
 	}
 	return atomicfile.WriteFile(filepath.Join(dir, release.File), b.description, 0o644)
 }
 
 // require returns an error that names the artifacts that the tarball lacks.
-func (b *Bundle) require(artifacts ...string) error {
+func (b *Tarball) require(artifacts ...string) error {
 	var lacks []string
 	for _, name := range artifacts {
 		if b.members[name] == "" {
@@ -186,24 +186,24 @@ func (b *Bundle) require(artifacts ...string) error {
 		}
 	}
 	if len(lacks) > 0 {
-		return fmt.Errorf("%s lacks %s", b.Tarball.Path, strings.Join(lacks, ", "))
+		return fmt.Errorf("%s lacks %s", b.Artifact.Path, strings.Join(lacks, ", "))
 	}
 	return nil
 }
 
 // path returns a path in the folder, by one of release.json.
-func (b *Bundle) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
+func (b *Tarball) path(name string) string { return filepath.Join(b.dir, filepath.FromSlash(name)) }
 
 // File returns the path of an unpacked artifact.
-func (b *Bundle) File(artifact string) (string, error) {
+func (b *Tarball) File(artifact string) (string, error) {
 	return b.path(b.members[artifact]), b.require(artifact)
 }
 
 // Member returns the path of an artifact in the tarball, which is empty if the tarball lacks it.
-func (b *Bundle) Member(artifact string) string { return b.members[artifact] }
+func (b *Tarball) Member(artifact string) string { return b.members[artifact] }
 
 // Archives returns the names of the tarball's archives of images.
-func (b *Bundle) Archives() []string {
+func (b *Tarball) Archives() []string {
 	var names []string
 	for _, a := range b.Release.Select(release.Archive, Host) {
 		if name := short(a.Name); b.members[name] != "" {
