@@ -27,7 +27,7 @@
 //
 // This package creates, changes and removes clusters: [Up], [Down], [Upgrade], [State.Replace] and [State.Status]. What does not depend
 // on a [State] is in packages below, which import neither this one nor each other: machine (processes, control groups, the network),
-// bundle (the tarballs of a release), images (and how they are pushed), kubeadm (its configuration), controlplane (one without nodes) and
+// tarball (those of a release), images (and how they are pushed), kubeadm (its configuration), controlplane (one without nodes) and
 // logs.
 //
 // The files of this package build on each other: state, process, kubectl, network, registry, node and programs say what a cluster consists
