@@ -249,6 +249,7 @@ var rules = []rule{
 		[]string{processes, action}},
 	{"mechanism/transfer", "rsync over a stream", "what is at the stream's other end", []string{network, docker, engine}},
 	{"mechanism/unpack", "read and unpack tarballs of others, within bounds", "which members these are", []string{processes, network}},
+	{"mechanism/workdir", "a folder for what is not whole yet, for one process at a time", "what is made", []string{processes, network}},
 	{"mechanism/variable", "read the values of environment variables, and refuse those that mean nothing", "which variables there are",
 		[]string{processes, network}},
 

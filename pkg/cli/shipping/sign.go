@@ -127,7 +127,7 @@ slipway vulns. The tree's release is not signed, either, if a shared cache had r
 			images := ""
 			if layout != "" {
 				images = filepath.Clean(layout) + project.SignedSuffix
-				if err := sign.Layout(dir, layout, images); err != nil {
+				if err := sign.Layout(c.Context(), dir, layout, images); err != nil {
 					return fmt.Errorf("%s: %w", layout, err)
 				}
 			}

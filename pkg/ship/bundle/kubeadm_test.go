@@ -85,31 +85,3 @@ func TestImagesThatKubeadmAsksForMustBeThere(t *testing.T) {
 		}
 	}
 }
-
-// A killed process leaves what it wrote, which the next one removes; one that is still writing is waited for.
-func TestOneProcessWritesAFileAndWhatKilledOnesLeftGoesAway(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	output := filepath.Join(dir, "acme.tar")
-	left := filepath.Join(dir, ".acme.tar.slipway", ".acme.tar.123.tmp")
-	if err := errors.Join(os.Mkdir(filepath.Dir(left), 0o755), os.WriteFile(left, []byte("part"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	waits, ended := make(chan struct{}), make(chan error, 1)
-	err := exclusive(t.Context(), output, func() {}, func(string) error {
-		if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("what was left is there: %v", err)
-		}
-		go func() {
-			ended <- exclusive(t.Context(), output, func() { close(waits) }, func(string) error { return nil })
-		}()
-		<-waits
-		return nil
-	})
-	if err := errors.Join(err, <-ended); err != nil {
-		t.Error(err)
-	}
-	if names, err := os.ReadDir(dir); len(names) > 0 {
-		t.Errorf("it left %v, %v", names, err)
-	}
-}

@@ -2,17 +2,15 @@ package bundle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/workdir"
 	"slipway.build/pkg/release"
 )
 
@@ -78,7 +76,11 @@ func (q Request) Write(ctx context.Context, dir, layout, output string, waiting 
 	}
 	s := q.summary(r, output)
 	s.Size = tarball.Size()
-	return s, exclusive(ctx, output, waiting, func(work string) error {
+	parent := filepath.Dir(output)
+	if info, err := os.Stat(parent); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("there is no folder %s: make it first", parent)
+	}
+	return s, workdir.In(ctx, parent, "."+filepath.Base(output)+".slipway", waiting, func(work string) error {
 		return atomicfile.WriteVia(work, output, 0o644, func(w io.Writer) error {
 			if _, err := tarball.WriteTo(writer{ctx, w}); err != nil {
 				return err
@@ -89,39 +91,6 @@ func (q Request) Write(ctx context.Context, dir, layout, output string, waiting 
 			return nil
 		})
 	})
-}
-
-// exclusive calls f with a folder beside a file, for what is not whole yet, while no other process writes that file. What a killed one has
-// left there goes away.
-func exclusive(ctx context.Context, output string, waiting func(), f func(work string) error) error {
-	dir := filepath.Dir(output)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no folder %s: make it first", dir)
-	}
-	name := "." + filepath.Base(output) + ".slipway"
-	work := filepath.Join(dir, name)
-	for {
-		entered := false
-		err := action.Locked(ctx, dir, name, func(e action.Event) {
-			if e.Kind == action.Waiting {
-				waiting()
-			}
-		}, func() error {
-			entered = true
-			err := atomicfile.Sweep(work)
-			if err == nil {
-				err = f(work)
-			}
-			// Who waits for the lock notices that it is gone, and makes another one.
-			_ = os.Remove(filepath.Join(work, "lock")) // which Windows does not do
-			_ = os.Remove(work)                        // nor anybody, if somebody else is in it by now
-			return err
-		})
-		if !entered && errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
-			continue // somebody has removed the folder while the lock was being made
-		}
-		return err
-	}
 }
 
 // A writer stops when its context ends.

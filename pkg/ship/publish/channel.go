@@ -11,9 +11,9 @@ import (
 	"path"
 	"path/filepath"
 
-	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/workdir"
 )
 
 // A Channel has files by slash-separated names. Readers see each file whole or not at all.
@@ -63,13 +63,8 @@ func Open(target string) (Channel, error) {
 // A folder is a channel that a web server serves.
 type folder string
 
-// While a folder is written to, it has a folder of its own for what is not whole, and for the lock: on the same file system, and in no
-// folder of a release.
-const (
-	work      = ".slipway"
-	temporary = work + "/tmp"
-	lock      = work + "/lock" // as action.Locked names it
-)
+// work is the folder for what is not whole, and for the lock, while a folder is written to: in no folder of a release.
+const work = ".slipway"
 
 func (f folder) String() string          { return string(f) }
 func (f folder) path(name string) string { return filepath.Join(string(f), filepath.FromSlash(name)) }
@@ -140,7 +135,7 @@ func (f folder) Replace(ctx context.Context, name string, old, content []byte) e
 
 // make writes a file, and gives it its name when it is on the disk.
 func (f folder) make(name string, fill func(io.Writer) error, publish func(from, to string) error) (err error) {
-	tmp, err := os.CreateTemp(f.path(temporary), "*")
+	tmp, err := os.CreateTemp(f.path(work), "*")
 	if err != nil {
 		return err
 	}
@@ -180,32 +175,5 @@ func mkdirAll(dir string) error {
 }
 
 func (f folder) Locked(ctx context.Context, waiting func(), locked func() error) error {
-	for {
-		entered := false
-		err := action.Locked(ctx, string(f), work, func(e action.Event) {
-			if e.Kind == action.Waiting {
-				waiting()
-			}
-		}, func() error {
-			entered = true
-			if err := os.RemoveAll(f.path(temporary)); err != nil { // a killed run has left it
-				return err
-			}
-			if err := mkdirAll(f.path(temporary)); err != nil {
-				return err
-			}
-			err := locked()
-			// Who waits for the lock notices that it is gone, and makes another one.
-			err = errors.Join(err, os.RemoveAll(f.path(temporary)))
-			_ = os.Remove(f.path(lock)) // which Windows does not do
-			_ = os.Remove(f.path(work)) // nor anybody, if somebody else is in it by now
-			return err
-		})
-		if !entered && errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
-			if _, gone := os.Stat(string(f)); gone == nil {
-				continue // somebody has removed the folder while the lock was being made
-			}
-		}
-		return err
-	}
+	return workdir.In(ctx, string(f), work, waiting, func(string) error { return locked() })
 }

@@ -198,7 +198,7 @@ func TestImagesArePushedWithWhatRefersToThem(t *testing.T) {
 				}
 			}
 			// A layout that has referrers, perhaps of others, gives none of them.
-			if err := sign.Layout(r.dir, images, images+"-signed"); err != nil {
+			if err := sign.Layout(t.Context(), r.dir, images, images+"-signed"); err != nil {
 				t.Fatal(err)
 			}
 			again, err := r.PlanImages(t.Context(), at, images+"-signed", nil)

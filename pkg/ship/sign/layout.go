@@ -1,6 +1,7 @@
 package sign
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"slipway.build/pkg/mechanism/atomicdir"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/workdir"
 	"slipway.build/pkg/release"
 )
 
@@ -47,7 +49,7 @@ func blobFile(layout, sum string) string { return filepath.Join(layout, "blobs",
 
 // Layout makes the OCI image layout to: all of the layout from, which a release's images are in, and the bundles in the release's folder
 // as referrers of each image and index. Files of from are linked, not copied, if they can be. It replaces a layout that is there.
-func Layout(dir, from, to string) error {
+func Layout(ctx context.Context, dir, from, to string) error {
 	r, statements, err := folder(dir).statements()
 	if err != nil {
 		return err
@@ -55,19 +57,16 @@ func Layout(dir, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(to), ".signing-")
-	if err != nil {
-		return err
-	}
-	w := layoutWriter{tmp}
-	err = errors.Join(os.Chmod(tmp, 0o755), w.link(from))
-	if err == nil {
-		err = w.refer(r, folder(dir), statements)
-	}
-	if err == nil {
-		err = atomicdir.Replace(tmp, to)
-	}
-	return errors.Join(err, os.RemoveAll(tmp))
+	return workdir.In(ctx, filepath.Dir(to), "."+filepath.Base(to)+".slipway", func() {}, func(work string) error {
+		w := layoutWriter{filepath.Join(work, "oci")}
+		if err := errors.Join(w.link(from), os.Chmod(w.dir, 0o755)); err != nil {
+			return err
+		}
+		if err := w.refer(r, folder(dir), statements); err != nil {
+			return err
+		}
+		return atomicdir.Replace(w.dir, to)
+	})
 }
 
 type layoutWriter struct{ dir string }

@@ -33,7 +33,7 @@ const pauseIndex = "registry.k8s.io/pause:v1.37.0"
 func signedLayout(t *testing.T) (dir string, public *signature.PublicKey) {
 	t.Helper()
 	folder, images, public := signedImage(t)
-	if err := sign.Layout(folder, images, images+"-signed"); err != nil {
+	if err := sign.Layout(t.Context(), folder, images, images+"-signed"); err != nil {
 		t.Fatal(err)
 	}
 	return images + "-signed", public

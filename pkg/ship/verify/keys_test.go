@@ -327,7 +327,7 @@ func TestImagesHaveSignaturesOfTwoKeys(t *testing.T) {
 	next, third := newKey(t, signature.P384), newKey(t, signature.P256)
 	signWith(t, folder, next, sign.Options{Add: true})
 	both := images + "-both"
-	if err := sign.Layout(folder, images, both); err != nil {
+	if err := sign.Layout(t.Context(), folder, images, both); err != nil {
 		t.Fatal(err)
 	}
 	with := func(n int, keys ...signature.PublicKey) *trust.Policy {
