@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"slipway.build/pkg/make/project"
+	"slipway.build/test/registry"
 )
 
 // pushed measures slipway publish of a signed release's images to an empty registry, with what refers to them, and skopeo copy --all of the
@@ -38,11 +35,11 @@ func pushed(ctx context.Context, b *bench, row *Row) error {
 	if err != nil {
 		return err
 	}
-	registries := [2]*registryServer{}
+	registries := [2]*registry.Registry{}
 	stop := func() error {
 		var errs []error
 		for i, r := range registries {
-			errs = append(errs, r.stop())
+			errs = append(errs, r.Stop())
 			registries[i] = nil
 		}
 		return errors.Join(errs...)
@@ -51,7 +48,7 @@ func pushed(ctx context.Context, b *bench, row *Row) error {
 	c := contest{servers: true}
 	c.before = func() (err error) {
 		for i := range registries {
-			if registries[i], err = startRegistry(ctx, filepath.Join(dir, fmt.Sprint("registry-", i))); err != nil {
+			if registries[i], err = registry.Start(ctx, filepath.Join(dir, fmt.Sprint("registry-", i))); err != nil {
 				return err
 			}
 		}
@@ -59,14 +56,14 @@ func pushed(ctx context.Context, b *bench, row *Row) error {
 	}
 	c.ours = func() (Sample, error) {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.ours, project.Output, "bin", "slipway"), "publish", "release-tars",
-			"--layout=oci", "--key=release.pub", "--registry="+registries[0].at+"/k8s")
+			"--layout=oci", "--key=release.pub", "--registry="+registries[0].At+"/k8s")
 		cmd.Dir, cmd.Env = dir, s.env
 		return b.command(ctx, "slipway publish", cmd)
 	}
 	c.theirs = func() (Sample, error) {
 		cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", `to=$1; shift; for image; do
 			skopeo copy --quiet --all --dest-tls-verify=false "oci:oci:$image" "docker://$to/k8s/${image##*/}" || exit; done`, "sh",
-			registries[1].at}, names...)...)
+			registries[1].At}, names...)...)
 		cmd.Dir, cmd.Env = dir, s.env
 		return b.command(ctx, "skopeo copy --all", cmd)
 	}
@@ -108,48 +105,4 @@ func imageNames(file string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// A registryServer is a process that keeps images in a folder.
-type registryServer struct {
-	at, dir string
-	cmd     *exec.Cmd
-}
-
-// startRegistry starts an empty one on loopback.
-func startRegistry(ctx context.Context, dir string) (*registryServer, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &registryServer{at: l.Addr().String(), dir: dir}
-	if err := errors.Join(l.Close(), os.MkdirAll(dir, 0o777)); err != nil {
-		return nil, err
-	}
-	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n", dir, r.at)
-	if err := os.WriteFile(config, []byte(text), 0o666); err != nil {
-		return nil, err
-	}
-	r.cmd = exec.CommandContext(ctx, "docker-registry", "serve", config)
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
-	for range 100 {
-		if answer, err := http.Get("http://" + r.at + "/v2/"); err == nil {
-			return r, answer.Body.Close()
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return nil, errors.Join(fmt.Errorf("docker-registry on %s does not answer", r.at), r.stop())
-}
-
-// stop ends it, and removes what it has. A registry that is nil has ended.
-func (r *registryServer) stop() error {
-	if r == nil {
-		return nil
-	}
-	err := r.cmd.Process.Signal(syscall.SIGTERM)
-	_ = r.cmd.Wait() // by the signal
-	return errors.Join(err, os.RemoveAll(r.dir))
 }

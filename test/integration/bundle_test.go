@@ -108,7 +108,7 @@ func TestBundleIsReadByOthers(t *testing.T) {
 		t.Errorf("containerd takes referrers for images: %s", listed)
 	}
 
-	at := registry(t)
+	at := registryServer(t)
 	publish := []string{"publish", file, "--key=" + key, "--registry=" + at + "/k8s"}
 	run(t, tmp, env, slipway(t), publish...).ok(t)
 	if again := run(t, tmp, env, slipway(t), publish...).ok(t).stdout; !strings.Contains(again, ": 0 images and 0 referrers sent, 0 B; ") {

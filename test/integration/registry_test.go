@@ -4,20 +4,16 @@ package integration
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"slipway.build/test/registry"
 )
 
 // Images of a signed release are published in a registry, where both slipway and cosign verify them.
@@ -25,7 +21,7 @@ func TestSignedImagesOfARegistry(t *testing.T) {
 	need(t, "docker-registry", "docker-registry")
 	containerLane.join(t)
 	dir, key := signedCopy(t)
-	at := registry(t)
+	at := registryServer(t)
 	env := []string{"HOME=" + dir}
 	publish := []string{"publish", "release-tars", "--layout=oci", "--key=" + key, "--registry=" + at + "/k8s"}
 	images := map[string]string{} // by their last parts
@@ -92,40 +88,19 @@ func TestSignedImagesOfARegistry(t *testing.T) {
 	}
 }
 
-// registry starts a registry on a free port, and returns its address.
-func registry(t *testing.T) string {
+// registryServer starts a registry on a free port, and returns its address.
+func registryServer(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	r, err := registry.Start(context.Background(), filepath.Join(t.TempDir(), "registry"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
-	l.Close()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nlog: {level: error}\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: %s}\n", dir, at)
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, "docker-registry", "serve", config)
-	server.Stdout, server.Stderr = os.Stderr, os.Stderr
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		cancel()
-		_ = server.Wait()
-	})
-	for range 100 {
-		if r, err := http.Get("http://" + at + "/v2/"); err == nil {
-			r.Body.Close()
-			return at
+		if err := r.Stop(); err != nil {
+			t.Error(err)
 		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("the registry on %s does not answer", at)
-	return ""
+	})
+	return r.At
 }
 
 // copyIndex copies an image with its referrers to another name.
