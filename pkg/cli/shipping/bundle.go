@@ -44,8 +44,8 @@ platforms that have servers. The bytes depend on the release and these flags alo
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not put into a bundle, nor a release of a tree with
 changes that are in no commit, nor one under embargo.`,
-		Example: "  slipway bundle --key ~/release.pub --platform linux/amd64 --output acme.tar\n" +
-			"  slipway publish acme.tar --key ~/release.pub --registry inside.example.com/k8s",
+		Example: "  slipway bundle --key ~/release.pub --platform linux/amd64 --output ~/acme.tar\n" +
+			"  slipway publish ~/acme.tar --key ~/release.pub --registry inside.example.com/k8s",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -53,6 +53,9 @@ changes that are in no commit, nor one under embargo.`,
 				return badrequest.Mark(errors.New("name the platform: --platform linux/amd64, or --platform all"))
 			case output == "":
 				return badrequest.Mark(errors.New("name the bundle: --output acme.tar"))
+			}
+			if root, err := project.FindRoot(filepath.Dir(output)); err == nil && !isBelow(output, filepath.Join(root, project.Output)) {
+				return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s: name a file outside of the tree", output, root))
 			}
 			want, err := by.want(c.Context())
 			if err != nil {
@@ -111,6 +114,13 @@ func (o commands) refused(err error) error {
 // layoutFor returns the layout of the images of the release in a folder: the named one, or that of its tree.
 func layoutFor(dir, named string) string {
 	return cmp.Or(named, filepath.Join(filepath.Dir(filepath.Dir(dir)), filepath.FromSlash(project.Layout)))
+}
+
+// isBelow reports whether a file is in a folder, or below.
+func isBelow(file, dir string) bool {
+	abs, err := filepath.Abs(file)
+	rel, noRel := filepath.Rel(dir, abs)
+	return err == nil && noRel == nil && filepath.IsLocal(rel)
 }
 
 // isFile reports whether the only argument is a file and no folder.

@@ -109,12 +109,12 @@ func (q Request) contents(r *release.Release, description []byte, from source) (
 	}
 	add("oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`))
 	add("images.txt", list(images))
-	for name, make := range map[string]func() ([]byte, error){
+	for name, marshal := range map[string]func() ([]byte, error){
 		requestFile:     q.marshal,
 		"index.json":    func() ([]byte, error) { return json.Marshal(index(images, referrers)) },
 		"manifest.json": func() ([]byte, error) { return json.Marshal(docker(images, manifests)) },
 	} {
-		data, err := make()
+		data, err := marshal()
 		if err != nil {
 			return nil, err
 		}

@@ -38,9 +38,33 @@ func (e *IncompleteError) Error() string {
 }
 
 // Complete returns an [*IncompleteError] unless a bundle has all images that the release's kubeadm asks for, by their names there. It runs
-// the kubeadm of this machine's platform, which asks for the same images as that of any other. If the release has none for it, the
-// images are known by their short names. A release without kubeadm needs no images.
+// the kubeadm of this machine's platform, which asks for the same images as that of any other, if the release in the folder has it.
 func (q Request) Complete(ctx context.Context, dir string, r *release.Release) error {
+	tarball, member := holder(r)
+	if err := q.complete(r); err != nil || member == "" {
+		return err
+	}
+	var names []string
+	registry := ""
+	for _, i := range q.images(r) {
+		names = append(names, i.Names...)
+		if i.isCalled(kubeadmImages[0]) {
+			registry = path.Dir(i.Names[0])
+		}
+	}
+	asked, err := ask(ctx, filepath.Join(dir, filepath.FromSlash(tarball)), member, r.Version, registry)
+	if err != nil {
+		return fmt.Errorf("ask the release's kubeadm for its images: %w", err)
+	}
+	lacks := slices.DeleteFunc(asked, func(name string) bool { return slices.Contains(names, name) })
+	if len(lacks) > 0 {
+		return &IncompleteError{r.Version, lacks}
+	}
+	return nil
+}
+
+// complete is like Complete, by the short names of images. A release without kubeadm needs none.
+func (q Request) complete(r *release.Release) error {
 	has := func(p platform.Platform) bool {
 		a, ok := r.Artifact(p.String() + "/" + kubeadm)
 		return ok && a.Kind == release.Binary
@@ -48,29 +72,19 @@ func (q Request) Complete(ctx context.Context, dir string, r *release.Release) e
 	if !slices.ContainsFunc(r.Platforms, has) {
 		return nil
 	}
-	var names, short []string
-	registry := ""
-	for _, i := range q.images(r) {
-		for _, name := range i.Names {
-			base, _, _ := strings.Cut(path.Base(name), ":")
-			names, short = append(names, name), append(short, base)
-			if base == kubeadmImages[0] {
-				registry = path.Dir(name)
-			}
-		}
-	}
-	lacks := slices.DeleteFunc(slices.Clone(kubeadmImages), func(name string) bool { return slices.Contains(short, name) })
-	if tarball, member := holder(r); len(lacks) == 0 && member != "" {
-		asked, err := ask(ctx, filepath.Join(dir, filepath.FromSlash(tarball)), member, r.Version, registry)
-		if err != nil {
-			return fmt.Errorf("ask the release's kubeadm for its images: %w", err)
-		}
-		lacks = slices.DeleteFunc(asked, func(name string) bool { return slices.Contains(names, name) })
-	}
+	images := q.images(r)
+	lacks := slices.DeleteFunc(slices.Clone(kubeadmImages), func(short string) bool {
+		return slices.ContainsFunc(images, func(i Image) bool { return i.isCalled(short) })
+	})
 	if len(lacks) > 0 {
 		return &IncompleteError{r.Version, lacks}
 	}
 	return nil
+}
+
+// isCalled reports whether an image has a short name.
+func (i Image) isCalled(short string) bool {
+	return slices.ContainsFunc(i.Names, func(name string) bool { return strings.HasPrefix(path.Base(name), short+":") })
 }
 
 // holder returns the path and the member of the smallest tarball with the kubeadm for this machine.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
 	"runtime"
 	"sync"
 
@@ -81,8 +82,16 @@ func (b *Bundle) open() (err error) {
 	if b.Release, err = release.Unmarshal(b.description); err != nil {
 		return err
 	}
-	if b.Request.Version != b.Release.Version {
-		return fmt.Errorf("%s is of %s, and %s of %s", requestFile, b.Request.Version, release.File, b.Release.Version)
+	// Nobody has signed the request: it must be one that bundles are made for.
+	asked, err := Of(b.Release, b.Request.Platform, b.Request.Sets, b.Request.Tarballs)
+	if err == nil {
+		err = asked.complete(b.Release)
+	}
+	if err == nil && !reflect.DeepEqual(asked, b.Request) {
+		err = fmt.Errorf("it is of %s, and %s of %s", b.Request.Version, release.File, asked.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %v", requestFile, err) // which is no bad request of whoever opens it
 	}
 	b.Images = b.Request.images(b.Release)
 	return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/tarfs"
 	"slipway.build/pkg/release"
@@ -215,7 +216,7 @@ func TestAlteredBundleSendsNothing(t *testing.T) {
 			_, err = got.PlanImages(t.Context(), at, "", nil)
 			t.Errorf("%s is accepted: %v", what, err)
 		}
-		if strings.Contains(err.Error(), "\n") {
+		if strings.Contains(err.Error(), "\n") || badrequest.Is(err) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -233,6 +234,15 @@ func TestAlteredBundleSendsNothing(t *testing.T) {
 		refused("without "+name, repacked(t, whole, func(h *tar.Header, data []byte) []byte {
 			if h.Name == name {
 				h.Name = "" // it is left out
+			}
+			return data
+		}))
+	}
+	// Others' bundles have other requests: one for nothing would have nothing to verify.
+	for from, to := range map[string]string{`"server"`: `"addons"`, "linux/amd64": "linux/arm64", "v1.37.0+acme.1": "v1.37.0+acme.2"} {
+		refused("a request for "+to, repacked(t, whole, func(h *tar.Header, data []byte) []byte {
+			if h.Name == "bundle.json" {
+				return bytes.ReplaceAll(data, []byte(from), []byte(to))
 			}
 			return data
 		}))

@@ -53,7 +53,7 @@ func (o owner) pushable(t *testing.T, version, content string, more ...string) (
 				image := made(t, []byte(strings.Repeat("a base", 10_000)), []byte(name+content+strings.TrimPrefix(arch, "amd64")))
 				image = mutate.ConfigMediaType(mutate.MediaType(image, types.OCIManifestSchema1), types.OCIConfigJSON)
 				index = mutate.AppendManifests(index, mutate.IndexAddendum{
-					Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}}).(v1.ImageIndex)
+					Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: on.OS, Architecture: on.Arch}}})
 				one := described(t, image)
 				one.Name, one.Kind, one.Platform = repository+"-"+arch+":"+tag, release.Image, on
 				archive := artifact("linux/"+arch+"/"+filepath.Base(repository)+".tar", release.Archive, []byte(name))
