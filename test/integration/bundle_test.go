@@ -91,7 +91,9 @@ func TestBundleIsReadByOthers(t *testing.T) {
 
 	config, socket := filepath.Join(tmp, "config.toml"), filepath.Join(tmp, "containerd.sock")
 	put(t, []byte("version = 3\nroot = '"+tmp+"/root'\nstate = '"+tmp+"/state'\n[grpc]\naddress = '"+socket+"'\n"), config)
-	containerd := tree{dir: tmp}.start(t, r.path(hostBin("containerd")), "--config", config)
+	// It makes a folder in /run, which tests of clusters would take for a trace of theirs.
+	containerd := tree{dir: tmp}.start(t, "unshare", "--mount", "sh", "-c", `mount -t tmpfs slipway-test /run && exec "$@"`, "sh",
+		r.path(hostBin("containerd")), "--config", config)
 	defer containerd.kill(t)
 	ctr := func(args ...string) result {
 		return run(t, tmp, nil, r.path(hostBin("ctr")), append([]string{"--address", socket, "--namespace=k8s.io"}, args...)...)
