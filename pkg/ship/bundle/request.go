@@ -51,11 +51,11 @@ func Of(r *release.Release, platform string, sets []string, tarballs bool) (Requ
 		}
 	}
 	if !slices.Contains(platforms, platform) {
-		return q, suggest.Unknown("platform", platform, platforms)
+		return q, suggest.Unknown("platform of the release", platform, platforms)
 	}
 	for _, set := range sets {
 		if !slices.Contains(r.Sets, set) {
-			return q, suggest.Unknown("set", set, r.Sets)
+			return q, suggest.Unknown("set of the release", set, r.Sets)
 		}
 	}
 	if len(q.images(r)) == 0 {

@@ -93,7 +93,16 @@ func TestBundleHasWhatMachinesOfItsPlatformNeed(t *testing.T) {
 		var index v1.IndexManifest
 		unmarshal(t, in, "index.json", &index)
 		var names []string
+		referrers := 0
 		for _, d := range index.Manifests {
+			if d.ArtifactType != "" { // about an image that is there
+				var m v1.Manifest
+				unmarshal(t, in, "blobs/sha256/"+d.Digest.Hex, &m)
+				if _, err := in.Open("blobs/sha256/" + m.Subject.Digest.Hex); err != nil {
+					t.Errorf("%s: %s is about %s: %v", platform, d.Digest, m.Subject.Digest, err)
+				}
+				referrers++
+			}
 			if name := d.Annotations["org.opencontainers.image.ref.name"]; name != "" {
 				names = append(names, name)
 				if d.MediaType != want.kind {
@@ -103,8 +112,8 @@ func TestBundleHasWhatMachinesOfItsPlatformNeed(t *testing.T) {
 		}
 		wanted := []string{"registry.k8s.io/coredns/coredns:v1.14.6", "registry.k8s.io/coredns:v1.14.6", "registry.k8s.io/etcd:3.7.0-0",
 			"registry.k8s.io/kube-proxy:v1.37.0_acme.1"}
-		if !slices.Equal(names, wanted) {
-			t.Errorf("%s: names %q", platform, names)
+		if !slices.Equal(names, wanted) || referrers < 2*3 {
+			t.Errorf("%s: names %q, and %d referrers", platform, names, referrers)
 		}
 		var loadable []struct{ RepoTags []string }
 		unmarshal(t, in, "manifest.json", &loadable)
