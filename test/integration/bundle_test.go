@@ -74,10 +74,6 @@ func TestBundleIsReadByOthers(t *testing.T) {
 	t.Cleanup(func() { run(t, tmp, nil, "docker", append([]string{"image", "rm"}, names...)...) })
 	has("docker", run(t, tmp, nil, "docker", "load", "--input", file).ok(t).stdout)
 	kubectl := names[slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, "/kubectl:") })]
-	got := run(t, tmp, nil, "docker", "run", "--rm", "--network=none", kubectl, "version", "--client").ok(t)
-	if !strings.Contains(got.stdout, r.version) {
-		t.Errorf("its kubectl says %v", got)
-	}
 
 	podman := []string{"--root=" + tmp + "/podman", "--runroot=" + tmp + "/run", "--storage-driver=vfs"}
 	policy := filepath.Join(tmp, "policy.json")
@@ -91,9 +87,7 @@ func TestBundleIsReadByOthers(t *testing.T) {
 
 	config, socket := filepath.Join(tmp, "config.toml"), filepath.Join(tmp, "containerd.sock")
 	put(t, []byte("version = 3\nroot = '"+tmp+"/root'\nstate = '"+tmp+"/state'\n[grpc]\naddress = '"+socket+"'\n"), config)
-	// It makes a folder in /run, which tests of clusters would take for a trace of theirs.
-	containerd := tree{dir: tmp}.start(t, "unshare", "--mount", "sh", "-c", `mount -t tmpfs slipway-test /run && exec "$@"`, "sh",
-		r.path(hostBin("containerd")), "--config", config)
+	containerd := tree{dir: tmp}.start(t, r.path(hostBin("containerd")), "--config", config)
 	defer containerd.kill(t)
 	ctr := func(args ...string) result {
 		return run(t, tmp, nil, r.path(hostBin("ctr")), append([]string{"--address", socket, "--namespace=k8s.io"}, args...)...)
