@@ -1,6 +1,9 @@
 package lint
 
 import (
+	"go/parser"
+	"go/token"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,4 +27,26 @@ func changedLines(old, now []byte) map[int]bool {
 		}
 	}
 	return changed
+}
+
+// changeImports reports whether an edit of a file may change what imports what, or what may.
+func changeImports(name string, old, now []byte) bool {
+	if path.Ext(name) != ".go" {
+		return path.Base(name) == ".import-restrictions" || path.Base(name) == "go.mod"
+	}
+	return head(old) != head(now)
+}
+
+// head returns a Go file up to its last import, with the constraints of its builds: all of it if it cannot be read.
+func head(data []byte) string {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "", data, parser.ImportsOnly)
+	if err != nil {
+		return string(data)
+	}
+	end := f.Name.End()
+	if n := len(f.Decls); n > 0 {
+		end = f.Decls[n-1].End()
+	}
+	return string(data[:files.Position(end).Offset])
 }

@@ -6,7 +6,7 @@
 //   - what does not compile, on any of the platforms;
 //   - in Kubernetes: log calls (logcheck) and names that upstream forbids (forbidigo), as its hack/logcheck.conf and hack/golangci.yaml
 //     configure them; imports that an .import-restrictions file forbids, and feature gates that are not in upstream's list of versions.
-//     For the last two, upstream's own programs are compiled from its repository and run;
+//     For the last two, upstream's own programs are compiled from its repository and run, if patches change what they look at;
 //   - fields of the API that a patch removes, or that it gives another number or type in protocol buffers: clients and stored objects of
 //     other versions have the old ones.
 //

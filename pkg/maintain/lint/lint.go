@@ -119,6 +119,7 @@ type linter struct {
 	touched  []string                // folders, as import paths, in which patches change files
 	found    []string                // packages of the components' module and of upstream's that have files for a platform
 	gates    bool                    // patches may change feature gates
+	imports  bool                    // patches may change imports, or which are forbidden
 	changed  map[string]map[int]bool // lines that patches add or change, by paths in upstream's repository
 	lines    map[string][]string     // of files that have problems
 	problems []Problem
@@ -142,6 +143,7 @@ func prepare(s *kubetest.Sources, o Options) (*linter, error) {
 		}
 		l.changed[name] = changedLines(old, now)
 		l.gates = l.gates || defineGates(name, old, now)
+		l.imports = l.imports || o.All || changeImports(name, old, now)
 	}
 	folder := filepath.Join(s.Root, filepath.FromSlash(kubetest.Folder))
 	program, err := os.Executable()

@@ -288,3 +288,27 @@ func TestSARIFHasEachCheckOnce(t *testing.T) {
 		t.Errorf("location %+v", at)
 	}
 }
+
+func TestImportsAreCheckedAgainWhereTheyMayChange(t *testing.T) {
+	t.Parallel()
+	const file = "//go:build linux\n\npackage a\n\nimport \"fmt\"\n\nfunc A() { fmt.Print() }\n"
+	for _, tt := range []struct {
+		name, old, now string
+		want           bool
+	}{
+		{"a.go", file, strings.Replace(file, "Print", "Println", 1), false},
+		{"a.go", file, strings.Replace(file, `"fmt"`, `"log"`, 1), true},
+		{"a.go", file, strings.Replace(file, "linux", "darwin", 1), true},
+		{"a.go", "", file, true},
+		{"a.go", file, "", true},
+		{"a.go", file, strings.Replace(file, "import", "inport", 1), true},
+		{"a.go", "package a\n", "package a\n\nfunc A() {}\n", false},
+		{"a/.import-restrictions", "rules: []\n", "", true},
+		{"go.mod", "module a\n", "module b\n", true},
+		{"a.proto", "a", "b", false},
+	} {
+		if got := changeImports(tt.name, []byte(tt.old), []byte(tt.now)); got != tt.want {
+			t.Errorf("%s, from %q to %q: %v", tt.name, tt.old, tt.now, got)
+		}
+	}
+}

@@ -126,7 +126,7 @@ func (l *linter) runPrograms(ctx context.Context) ([]Problem, error) {
 	var programs []program
 	boss := importBoss
 	boss.args = slices.DeleteFunc(slices.Clone(l.touched), func(pkg string) bool { return !slices.Contains(l.found, pkg) })
-	if len(boss.args) > 0 {
+	if l.imports && len(boss.args) > 0 { // otherwise, the imports are those that upstream was released with
 		programs = append(programs, boss)
 	}
 	if l.gates {
