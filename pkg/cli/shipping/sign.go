@@ -37,7 +37,7 @@ func newSign(o commands) *cobra.Command {
 as verify does, and signs nothing that differs, nor a release whose kubernetes-src.tar.gz is not what it was made of.
 
 Signed are release.json and SHA256SUMS, which name all other files by digest: each gets a sigstore bundle, NAME.sigstore.json, and
-the signature alone, NAME.sig. The provenance of the release, of each tarball and image, and the images' bills of materials are
+the signature alone, NAME.sig. The provenance of the release, of each tarball, package and image, and the images' bills of materials are
 signed as attestations, in bundles of the folder attestations.
 
 With --layout, the OCI image layout of the release's images is put together once more as DIR-signed, with the bundles of images as
