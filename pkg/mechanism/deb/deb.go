@@ -41,12 +41,12 @@ type Package struct {
 	Time    time.Time         // of everything
 }
 
-// Arch returns Debian's name for a GOARCH, or an error if Debian has no such port.
+// Arch returns Debian's name for a GOARCH, or an error if it has no such port.
 func Arch(goarch string) (string, error) {
 	arch, ok := map[string]string{"amd64": "amd64", "arm64": "arm64", "s390x": "s390x", "ppc64le": "ppc64el", "386": "i386", "arm": "armhf",
 		"riscv64": "riscv64"}[goarch]
 	if !ok {
-		return "", fmt.Errorf("Debian has no architecture for GOARCH %s", goarch)
+		return "", fmt.Errorf("no architecture of Debian is GOARCH %s", goarch)
 	}
 	return arch, nil
 }
