@@ -134,3 +134,25 @@ func TestNewDefaultsOfKubeadmAreOfTheTreesRegistry(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// What is left out is in no package, and a package of nothing goes with its files.
+func TestPackagesOfWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	o := acme
+	o.Without = []string{"kubelet", "cni-plugins"}
+	files := filesOf(t, o)
+	declared := files[catalog.File]
+	for text, want := range map[string]bool{
+		"{name: kubelet,": false, "{name: kubernetes-cni,": false, "{name: kubeadm, binaries: [kubeadm]": true,
+		`maintainer: "Acme <packages@acme.example>"`: true,
+	} {
+		if strings.Contains(declared, text) != want {
+			t.Errorf("release.yaml has %q: %t, want %t", text, !want, want)
+		}
+	}
+	for name := range files {
+		if strings.HasPrefix(name, catalog.PackageFolder+"/kubelet") {
+			t.Errorf("there is a file %s", name)
+		}
+	}
+}
