@@ -22,7 +22,7 @@ import (
 func newPublish(o commands) *cobra.Command {
 	var by trusted
 	var to, images, registry, layout string
-	var move []string
+	var move, packages []string
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "publish [folder|bundle]",
@@ -42,6 +42,10 @@ Credentials are those of docker login, and of Docker's credential helpers.
 A bundle, which slipway bundle writes, has the images in it: all of it is verified before the first byte is sent, and only --registry is
 a target. The images of a bundle for one platform have tags there for that platform alone.
 
+--packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs: core:/stable:/v1.37/deb for
+apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are below core:/prerelease:. They keep all
+versions. Name two keys while users change from one to another.
+
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
 written. A run that was interrupted is continued by the same command. Nothing is built.`,
@@ -58,6 +62,9 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				return badrequest.Mark(errors.New(
 					"--layout and --move-tag are about images: name the registry, --registry registry.example.com/k8s"))
 			}
+			if to == "" && len(packages) > 0 {
+				return badrequest.Mark(errors.New("repositories of packages are in a folder: name it, --to file:///srv/k8s"))
+			}
 			if to != "" {
 				if channel, err = openTarget(to); err != nil {
 					return err
@@ -73,9 +80,9 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			}
 			var accepted *publish.Release
 			if isFile(args) {
-				if to != "" || images != "" || layout != "" {
-					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository "+
-						"and --layout, or name the release's folder", dir))
+				if to != "" || images != "" || layout != "" || len(packages) > 0 {
+					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository, "+
+						"--layout and --packages-key, or name the release's folder", dir))
 				}
 				b, err := bundle.Open(dir)
 				if err != nil {
@@ -88,6 +95,15 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				}
 			} else if accepted, err = publish.Accept(c.Context(), dir, want, cmp.Or(images, registry), o.Now()); err != nil {
 				return noRelease(o.refused(err), dir, len(args) == 0)
+			}
+			if len(packages) > 0 {
+				keys, err := o.packageKeys(packages)
+				if err != nil {
+					return err
+				}
+				if err := accepted.SignPackages(keys); err != nil {
+					return err
+				}
 			}
 			var both publications
 			if channel != nil {
@@ -112,6 +128,7 @@ written. A run that was interrupted is continued by the same command. Nothing is
 	c.Flags().StringVar(&registry, "registry", "", "the `repository` below which images are pushed, such as registry.example.com/k8s")
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().StringSliceVar(&move, "move-tag", nil, "an `image` whose tag may move, though nothing says that it moves forward")
+	packagesFlag(c, &packages)
 	c.Flags().StringVar(&images, "image-repository", "",
 		"the `repository` that has the images, for kubeadm.yaml and images.txt (default --registry, or that of the release)")
 	return c
@@ -119,12 +136,14 @@ written. A run that was interrupted is continued by the same command. Nothing is
 
 func newWithdraw(o commands) *cobra.Command {
 	var to, reason string
+	var packages []string
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "withdraw version",
 		Short: "Say that nobody should use a published release any more",
 		Long: `withdraw lets the markers that name a version, such as release/stable.txt, name the newest one that is not withdrawn. The files
-of the version stay, for those who have pinned it. Its page says why it was withdrawn, and slipway verify says so, too.`,
+of the version stay, for those who have pinned it. Its page says why it was withdrawn, and slipway verify says so, too. Repositories of
+packages list it no more; --packages-key signs them again.`,
 		Example: `  slipway withdraw v1.37.2+acme.1 --to file:///srv/k8s --reason "kubelets leak memory" --dry-run`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -135,7 +154,14 @@ of the version stay, for those who have pinned it. Its page says why it was with
 			if reason == "" {
 				return badrequest.Mark(fmt.Errorf("say why %s is withdrawn: --reason TEXT", args[0]))
 			}
-			p, err := publish.Withdraw(c.Context(), channel, args[0], reason)
+			keys, err := o.packageKeys(packages)
+			if err != nil {
+				return err
+			}
+			p, err := publish.Withdraw(c.Context(), channel, args[0], reason, keys)
+			if errors.Is(err, publish.ErrNoKey) {
+				return badrequest.Mark(fmt.Errorf("%w: --packages-key ~/packages.key", err))
+			}
 			if err != nil {
 				return err
 			}
@@ -143,8 +169,13 @@ of the version stay, for those who have pinned it. Its page says why it was with
 		},
 	}
 	toFlags(c, &to, &dryRun)
+	packagesFlag(c, &packages)
 	c.Flags().StringVar(&reason, "reason", "", "why, in one line")
 	return c
+}
+
+func packagesFlag(c *cobra.Command, files *[]string) {
+	c.Flags().StringSliceVar(files, "packages-key", nil, "a `file` with the private OpenPGP key that signs repositories of packages; several sign together")
 }
 
 func toFlags(c *cobra.Command, to *string, dryRun *bool) {

@@ -21,6 +21,7 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/imagename"
+	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/bundle"
@@ -37,6 +38,7 @@ type Release struct {
 	dir       string
 	want      verify.Want
 	bundle    *bundle.Bundle // nil if it is in a folder
+	keys      openpgp.Keys   // of repositories of packages; nil: there are none
 }
 
 // A RefusedError says that a release is not what it should be, or not signed as it should be.
@@ -118,6 +120,19 @@ func (r *Release) Bundle(ctx context.Context, q bundle.Request, layoutDir, outpu
 		return nil, err
 	}
 	return q.Write(ctx, r.dir, layoutDir, output, waiting)
+}
+
+// SignPackages has the release's debs and rpms published, too, in repositories that keys sign. It returns an error if there are none, or if
+// nobody has given the version a name.
+func (r *Release) SignPackages(keys openpgp.Keys) error {
+	switch {
+	case !hasPackages(r.described):
+		return fmt.Errorf("release %s has no packages: it was made without them", r.described.Version)
+	case stamp.IsUntagged(r.described.Version):
+		return fmt.Errorf("packages of %s are not published: it has no tag, so nothing says which version is newer", r.described.Version)
+	}
+	r.keys = keys
+	return nil
 }
 
 // checkVersion returns an error if no release with a version may be published.
@@ -211,11 +226,24 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 	version := r.described.Version
 	p := &Publication{Target: c.String(), Version: version, URLPath: site.URLPath(site.Folder(version)) + "/", channel: c,
 		release: r.described, Objects: slices.Clone(r.objects)}
+	var rs *packages
+	if r.keys != nil {
+		var err error
+		if rs, err = newPackages(r.dir, r.described, r.keys, c); err != nil {
+			return nil, err
+		}
+		p.Objects = append(rs.objects, p.Objects...)
+	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {
 			return nil, err
 		}
-		return p.indexPage(ctx)
+		index, err := p.indexPage(ctx)
+		if err != nil || rs == nil {
+			return index, err
+		}
+		pages, err := rs.pages(ctx, "")
+		return append(index, pages...), err
 	}
 	return p, p.look(ctx)
 }
@@ -230,9 +258,12 @@ func (p *Publication) indexPage(ctx context.Context) ([]Page, error) {
 	return []Page{index}, err
 }
 
+// ErrNoKey says that a target has repositories of packages, and nobody named the key that signs them.
+var ErrNoKey = errors.New("there are packages of it in repositories, which a key must sign again")
+
 // Withdraw returns what changes at a target if nobody should use a version any more: its files stay, say why, and no marker names it. It
-// writes nothing.
-func Withdraw(ctx context.Context, c Channel, version, why string) (*Publication, error) {
+// writes nothing. Keys sign the repositories that had its packages; nil: there are none.
+func Withdraw(ctx context.Context, c Channel, version, why string, keys openpgp.Keys) (*Publication, error) {
 	why = strings.TrimSpace(why)
 	if why == "" || len(why) >= site.MaxReason || strings.ContainsFunc(why, unicode.IsControl) {
 		return nil, badrequest.Mark(fmt.Errorf("say why %s is withdrawn, in one line", version))
@@ -264,7 +295,21 @@ func Withdraw(ctx context.Context, c Channel, version, why string) (*Publication
 			return nil, err
 		}
 		index, err := p.indexPage(ctx)
-		return append([]Page{notice}, index...), err // the notice first: readers of the page find it
+		pages := append([]Page{notice}, index...) // the notice first: readers of the page find it
+		if err != nil || keys == nil {
+			return pages, err
+		}
+		more, err := (&packages{keys: keys, channel: c, folder: repositoryFolder(version)}).pages(ctx, version)
+		return append(pages, more...), err
+	}
+	if keys == nil && hasPackages(r) {
+		_, err := c.Head(ctx, path.Join(repositoryFolder(version), "deb/InRelease"), -1, "")
+		if err == nil {
+			return nil, ErrNoKey
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	return p, p.look(ctx)
 }

@@ -1,0 +1,128 @@
+// Package apt writes and reads the indexes of a flat repository of Debian packages: Packages, and the file Release that names it.
+//
+// A reader takes InRelease first, which is signed, and then the index that it names, by digest. So a repository that changes meanwhile
+// confuses nobody. See https://wiki.debian.org/DebianRepository/Format.
+//
+// What must never be in here: which packages a repository has, where it is, and who signs it.
+package apt
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/md5" //nolint:gosec // old readers want it; nothing rests on it
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Entry is a package in an index: its fields, as lines.
+type Entry string
+
+// Field returns the value of a field, or "".
+func (e Entry) Field(name string) string {
+	for line := range strings.Lines(string(e)) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// NewEntry returns the entry of a package: its control file, and where its file is.
+func NewEntry(control, file string, size int64, sha256 string) Entry {
+	return Entry(fmt.Sprintf("%s\nFilename: %s\nSize: %d\nSHA256: %s\n", strings.TrimSpace(control), file, size, sha256))
+}
+
+// Packages returns an index of packages, each once, sorted by name, version as text, and architecture.
+func Packages(entries []Entry) []byte {
+	key := func(e Entry) string {
+		return e.Field("Package") + "\x00" + e.Field("Version") + "\x00" + e.Field("Architecture")
+	}
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(key(a), key(b)) })
+	var b bytes.Buffer
+	for i, e := range entries {
+		if i == 0 || key(e) != key(entries[i-1]) {
+			b.WriteString(string(e) + "\n")
+		}
+	}
+	return b.Bytes()
+}
+
+// ReadPackages reads an index.
+func ReadPackages(index []byte) []Entry {
+	var entries []Entry
+	for text := range strings.SplitSeq(string(index), "\n\n") {
+		if text = strings.TrimSpace(text); text != "" {
+			entries = append(entries, Entry(text+"\n"))
+		}
+	}
+	return entries
+}
+
+// Compress returns a content for Packages.gz.
+func Compress(content []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(content) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// A Release says what a repository has.
+type Release struct {
+	Origin, Label string
+	Archs         []string
+	Date          time.Time
+	ValidUntil    time.Time         // zero: forever
+	Files         map[string][]byte // indexes by name
+}
+
+// Text returns the content of the file Release.
+func (r Release) Text() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Origin: %s\nLabel: %s\nArchitectures: %s\nDate: %s\n", r.Origin, r.Label, strings.Join(r.Archs, " "), stamp(r.Date))
+	if !r.ValidUntil.IsZero() {
+		fmt.Fprintf(&b, "Valid-Until: %s\n", stamp(r.ValidUntil))
+	}
+	b.WriteString("Acquire-By-Hash: yes\n")
+	var names []string
+	for name := range r.Files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, sum := range []struct {
+		name string
+		of   func([]byte) string
+	}{
+		{"MD5Sum", func(p []byte) string { s := md5.Sum(p); return hex.EncodeToString(s[:]) }}, //nolint:gosec // as above
+		{"SHA256", SHA256},
+	} {
+		fmt.Fprintf(&b, "%s:\n", sum.name)
+		for _, name := range names {
+			fmt.Fprintf(&b, " %s %d %s\n", sum.of(r.Files[name]), len(r.Files[name]), name)
+		}
+	}
+	return []byte(b.String())
+}
+
+// SHA256 returns the SHA-256 of a content, in hex.
+func SHA256(content []byte) string { s := sha256.Sum256(content); return hex.EncodeToString(s[:]) }
+
+func stamp(t time.Time) string { return t.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " UTC" }
+
+// DateOf returns the date of a file Release.
+func DateOf(release []byte) (time.Time, error) {
+	return time.Parse("Mon, 02 Jan 2006 15:04:05 MST", Entry(release).Field("Date"))
+}
+
+// Names reports whether a file Release names an index with a content.
+func Names(release []byte, name string, content []byte) bool {
+	line := fmt.Sprintf(`(?m)^ %s %d %s\r?$`, SHA256(content), len(content), regexp.QuoteMeta(name))
+	return regexp.MustCompile(line).Match(release)
+}

@@ -1,0 +1,219 @@
+// Package openpgp makes keys of OpenPGP, signs with them and checks signatures, in the forms that apt, dnf and rpm read.
+//
+// ProtonMail/go-crypto does the work. A signature depends on its content, the key and a time that callers choose, and on nothing else: the
+// library adds random bytes to signatures unless it is told not to.
+//
+// What must never be in here: what is signed, and whose keys count.
+package openpgp
+
+import (
+	"bytes"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	pgp "github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// A Key signs.
+type Key struct{ entity *pgp.Entity }
+
+// Keys sign together. While a repository changes from one key to another, both do.
+type Keys []*Key
+
+// bits is the size of new keys. rpm before version 4.15 reads RSA alone of what is safe today.
+const bits = 3072
+
+// New makes a key of a user, "NAME <ADDRESS>", and returns its private and its public form.
+func New(user string, now time.Time) (private, public []byte, err error) {
+	name, address, ok := strings.Cut(strings.TrimSuffix(user, ">"), " <")
+	if !ok || name == "" || !strings.Contains(address, "@") {
+		return nil, nil, fmt.Errorf("%q is not a name and an address like Acme <k8s@acme.example>", user)
+	}
+	e, err := pgp.NewEntity(name, "", address, config(now, packet.PubKeyAlgoRSA))
+	if err != nil {
+		return nil, nil, err
+	}
+	e.Subkeys = nil // it is for encryption
+	if private, err = armored(pgp.PrivateKeyType, func(w io.Writer) error { return e.SerializePrivate(w, config(now, 0)) }); err != nil {
+		return nil, nil, err
+	}
+	public, err = (&Key{e}).Public()
+	return private, public, err
+}
+
+func config(at time.Time, algorithm packet.PublicKeyAlgorithm) *packet.Config {
+	random := false
+	return &packet.Config{Algorithm: algorithm, RSABits: bits, DefaultHash: crypto.SHA256, Time: func() time.Time { return at },
+		NonDeterministicSignaturesViaNotation: &random}
+}
+
+func armored(kind string, write func(io.Writer) error) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := armor.Encode(&b, kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(write(w), w.Close()); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// ReadPrivate reads a private key, with armor or without. It calls password if the key is encrypted.
+func ReadPrivate(data []byte, password func() ([]byte, error)) (*Key, error) {
+	list, err := read(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 || list[0].PrivateKey == nil {
+		return nil, errors.New("it is not one private key of OpenPGP")
+	}
+	e := list[0]
+	if e.PrivateKey.Encrypted {
+		p, err := password()
+		if err != nil {
+			return nil, err
+		}
+		if err := e.DecryptPrivateKeys(p); err != nil {
+			return nil, fmt.Errorf("the password is wrong: %w", err)
+		}
+	}
+	return &Key{e}, nil
+}
+
+func read(data []byte) (pgp.EntityList, error) {
+	list, err := pgp.ReadKeyRing(bytes.NewReader(data))
+	if err != nil || len(list) == 0 {
+		list, err = pgp.ReadArmoredKeyRing(bytes.NewReader(data))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it is not a key of OpenPGP: %w", err)
+	}
+	return list, nil
+}
+
+// Created returns when the key was made.
+func (k *Key) Created() time.Time { return k.entity.PrimaryKey.CreationTime }
+
+// Expires returns when the key expires, or the zero time if it never does.
+func (k *Key) Expires() time.Time {
+	self, _ := k.entity.PrimarySelfSignature()
+	if self == nil || self.KeyLifetimeSecs == nil || *self.KeyLifetimeSecs == 0 {
+		return time.Time{}
+	}
+	return k.Created().Add(time.Duration(*self.KeyLifetimeSecs) * time.Second)
+}
+
+// Fingerprint returns the key's fingerprint in hex.
+func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
+
+// IsRSA reports whether the key is of RSA, whose signatures have a place of their own in rpms.
+func (k *Key) IsRSA() bool { return k.entity.PrimaryKey.PubKeyAlgo == packet.PubKeyAlgoRSA }
+
+// Public returns the public key, with armor.
+func (k *Key) Public() ([]byte, error) { return Keys{k}.Public() }
+
+// Public returns the public keys, with armor.
+func (k Keys) Public() ([]byte, error) {
+	return armored(pgp.PublicKeyType, func(w io.Writer) error {
+		for _, one := range k {
+			if err := one.entity.Serialize(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Sign returns a signature of a content, which says that it was made at a time.
+func (k *Key) Sign(content []byte, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	err := pgp.DetachSign(&b, k.entity, bytes.NewReader(content), config(k.from(at), 0))
+	return b.Bytes(), err
+}
+
+// from returns a time, or that of the key if it is younger: no signature is older than its key.
+func (k *Key) from(at time.Time) time.Time {
+	if created := k.Created(); at.Before(created) {
+		return created
+	}
+	return at
+}
+
+// Sign returns signatures of a content by all keys, with armor.
+func (k Keys) Sign(content []byte, at time.Time) ([]byte, error) {
+	return armored(pgp.SignatureType, func(w io.Writer) error {
+		for _, one := range k {
+			s, err := one.Sign(content, at)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Clear returns a text with signatures by all keys around it.
+func (k Keys) Clear(text []byte, at time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	var private []*packet.PrivateKey
+	for _, one := range k {
+		private = append(private, one.entity.PrivateKey)
+		at = one.from(at)
+	}
+	w, err := clearsign.EncodeMulti(&b, private, config(at, 0))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(text); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// Open returns the text of what Clear returns, if one of the keys has signed it.
+func (k Keys) Open(signed []byte) ([]byte, error) {
+	block, _ := clearsign.Decode(signed)
+	if block == nil {
+		return nil, errors.New("it has no signature")
+	}
+	if err := k.check(block.Bytes, block.ArmoredSignature.Body); err != nil {
+		return nil, err
+	}
+	return block.Plaintext, nil
+}
+
+// Check checks what Sign returns.
+func (k Keys) Check(content, signature []byte) error {
+	block, err := armor.Decode(bytes.NewReader(signature))
+	if err != nil {
+		return fmt.Errorf("it is not a signature: %w", err)
+	}
+	return k.check(content, block.Body)
+}
+
+func (k Keys) check(content []byte, signature io.Reader) error {
+	var list pgp.EntityList
+	for _, one := range k {
+		list = append(list, one.entity)
+	}
+	if _, err := pgp.CheckDetachedSignature(list, bytes.NewReader(content), signature, nil); err != nil {
+		return fmt.Errorf("its signature is by none of the keys: %w", err)
+	}
+	return nil
+}

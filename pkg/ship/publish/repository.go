@@ -1,0 +1,375 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	"slipway.build/pkg/mechanism/apt"
+	"slipway.build/pkg/mechanism/deb"
+	"slipway.build/pkg/mechanism/openpgp"
+	"slipway.build/pkg/mechanism/rpm"
+	"slipway.build/pkg/mechanism/yum"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/stamp"
+)
+
+// A packages is the two repositories of a minor version, at the paths that upstream's have: one for apt, flat, and one for dnf. They have
+// the packages of all versions that were published and not withdrawn.
+type packages struct {
+	keys    openpgp.Keys
+	channel Channel
+	folder  string // at the target, of both
+	objects []Object
+	debs    []apt.Entry // of the release
+	rpms    []yum.Entry
+	date    time.Time // of the release
+}
+
+// repositoryFolder returns the folder of the repositories that have a version. Candidates are in others than releases.
+func repositoryFolder(version string) string {
+	class := "stable"
+	if stamp.IsCandidate(version) {
+		class = "prerelease"
+	}
+	return "core:/" + class + ":/" + semver.MajorMinor(version)
+}
+
+// A KeyError says that a key must not sign now.
+type KeyError struct{ Fingerprint, Why string }
+
+func (e *KeyError) Error() string { return "the key " + e.Fingerprint + " does not sign: " + e.Why }
+
+// soon is how long before the end of a key somebody should hear of it.
+const soon = 60 * 24 * time.Hour
+
+// CheckKeys returns a *[KeyError] if one of the keys must not sign packages at a time, and a warning for each that expires soon.
+func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) {
+	for _, k := range keys {
+		switch end := k.Expires(); {
+		case now.Before(k.Created()):
+			return nil, &KeyError{k.Fingerprint(), "it is of " + k.Created().UTC().Format(time.RFC3339) + ", which is not yet: look at the clock"}
+		case end.IsZero():
+		case !now.Before(end):
+			return nil, &KeyError{k.Fingerprint(), "it expired on " + end.UTC().Format(time.DateOnly) + ": extend it, or make another one"}
+		case now.After(end.Add(-soon)):
+			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: extend it, and let users fetch it again", k.Fingerprint(),
+				end.UTC().Format(time.DateOnly)))
+		}
+	}
+	return warnings, nil
+}
+
+// hasPackages reports whether a release has debs or rpms.
+func hasPackages(r *release.Release) bool {
+	return slices.ContainsFunc(r.Artifacts, func(a release.Artifact) bool { return a.Identity != nil })
+}
+
+// newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
+func newPackages(dir string, r *release.Release, keys openpgp.Keys, c Channel) (*packages, error) {
+	rs := &packages{keys: keys, channel: c, folder: repositoryFolder(r.Version), date: r.Date}
+	for _, a := range r.Artifacts {
+		var err error
+		file := filepath.Join(dir, filepath.FromSlash(a.Path))
+		switch a.Kind {
+		case release.Deb:
+			err = rs.addDeb(a, file)
+		case release.RPM:
+			err = rs.addRPM(a, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return rs, nil
+}
+
+func (rs *packages) addDeb(a release.Artifact, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	control, err := deb.Control(f)
+	if err != nil {
+		return err
+	}
+	name := path.Join(a.Identity.Arch, path.Base(a.Path))
+	rs.debs = append(rs.debs, apt.NewEntry(control, name, a.Size, a.SHA256))
+	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "deb", name), Size: a.Size, SHA256: a.SHA256,
+		open: func() (io.ReadCloser, error) { return os.Open(file) }})
+	return nil
+}
+
+// addRPM signs a copy of an rpm by the first key: rpm reads one signature.
+func (rs *packages) addRPM(a release.Artifact, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	unsigned, err := rpm.Read(f)
+	if err != nil {
+		return err
+	}
+	key := rs.keys[0]
+	signature, err := key.Sign(unsigned.Header, rs.date)
+	if err != nil {
+		return err
+	}
+	begin, start := unsigned.Signed(signature, key.IsRSA()), unsigned.Start
+	rest := func(r io.ReaderAt) io.Reader {
+		return io.MultiReader(bytes.NewReader(begin), io.NewSectionReader(r, start, a.Size-start))
+	}
+	sum := sha256.New()
+	size, err := io.Copy(sum, rest(f))
+	if err != nil {
+		return err
+	}
+	signed := *unsigned
+	signed.Start, signed.End = int64(len(begin)), int64(len(begin))+unsigned.End-unsigned.Start
+	name, digest := path.Join(a.Identity.Arch, path.Base(a.Path)), hex.EncodeToString(sum.Sum(nil))
+	entry, err := yum.NewEntry(&signed, name, size, digest)
+	if err != nil {
+		return err
+	}
+	rs.rpms = append(rs.rpms, entry)
+	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: size, SHA256: digest,
+		open: func() (io.ReadCloser, error) {
+			f, err := os.Open(file)
+			if err != nil {
+				return nil, err
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{rest(f), f}, nil
+		}})
+	return nil
+}
+
+// pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers fetch
+// first comes last.
+func (rs *packages) pages(ctx context.Context, without string) ([]Page, error) {
+	gone, err := rs.withdrawn(ctx, without)
+	if err != nil {
+		return nil, err
+	}
+	debs, err := rs.debPages(ctx, gone)
+	if err != nil {
+		return nil, err
+	}
+	rpms, err := rs.rpmPages(ctx, gone)
+	return append(debs, rpms...), err
+}
+
+// withdrawn returns the names of package files of withdrawn versions, and of another one.
+func (rs *packages) withdrawn(ctx context.Context, also string) (map[string]bool, error) {
+	all, err := standing(ctx, rs.channel)
+	if err != nil {
+		return nil, err
+	}
+	if also != "" {
+		all[also] = "now"
+	}
+	gone := map[string]bool{}
+	for version, reason := range all {
+		if reason == "" || repositoryFolder(version) != rs.folder {
+			continue
+		}
+		r, err := published(ctx, rs.channel, version)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range r.Artifacts {
+			if a.Identity != nil {
+				gone[path.Base(a.Path)] = true
+			}
+		}
+	}
+	return gone, nil
+}
+
+// read reads a file of a repository, nil if there is none.
+func (rs *packages) read(ctx context.Context, name string) ([]byte, error) {
+	data, err := rs.channel.Read(ctx, path.Join(rs.folder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// stranger says that a repository is not the owner's.
+func (rs *packages) stranger(name string, err error) error {
+	return fmt.Errorf("%s: %s: %w: add the key that has signed it, or move the repository away", rs.channel, path.Join(rs.folder, name), err)
+}
+
+func (rs *packages) debPages(ctx context.Context, gone map[string]bool) ([]Page, error) {
+	entries, date := slices.Clone(rs.debs), rs.date
+	signed, err := rs.read(ctx, "deb/InRelease")
+	if err != nil {
+		return nil, err
+	}
+	var before []byte
+	if signed != nil {
+		if before, err = rs.keys.Open(signed); err != nil {
+			return nil, rs.stranger("deb/InRelease", err)
+		}
+		index, err := rs.named(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, apt.ReadPackages(index)...)
+	}
+	entries = slices.DeleteFunc(entries, func(e apt.Entry) bool { return gone[path.Base(e.Field("Filename"))] })
+	archs := map[string]bool{}
+	for _, e := range entries {
+		archs[e.Field("Architecture")] = true
+	}
+	index := apt.Packages(entries)
+	if before != nil {
+		was, err := apt.DateOf(before)
+		if err != nil {
+			return nil, rs.stranger("deb/InRelease", err)
+		}
+		date = later(date, was, apt.Names(before, "Packages", index))
+	}
+	files := map[string][]byte{"Packages": index, "Packages.gz": apt.Compress(index)}
+	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, Files: files}
+	return rs.signedPages(ctx, files, r.Text(), date)
+}
+
+// later returns the date of an index: that of the index before if it is the same, and else a later one, since apt and dnf keep an index that is
+// not older than what they are offered.
+func later(date, was time.Time, same bool) time.Time {
+	switch {
+	case same:
+		return was
+	case date.After(was):
+		return date
+	}
+	return was.Add(time.Second)
+}
+
+// named returns the index that a file Release names, under its digest.
+func (rs *packages) named(ctx context.Context, text []byte) ([]byte, error) {
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || len(fields[0]) != 64 || fields[2] != "Packages" {
+			continue
+		}
+		name := "deb/by-hash/SHA256/" + fields[0]
+		index, err := rs.read(ctx, name)
+		if err == nil && apt.SHA256(index) != fields[0] {
+			err = fmt.Errorf("%s: %s is not what InRelease names", rs.channel, path.Join(rs.folder, name))
+		}
+		return index, err
+	}
+	return nil, fmt.Errorf("%s: %s names no index", rs.channel, path.Join(rs.folder, "deb/InRelease"))
+}
+
+// signedPages returns the files of the repository for apt.
+func (rs *packages) signedPages(ctx context.Context, files map[string][]byte, text []byte, at time.Time) ([]Page, error) {
+	inRelease, err := rs.keys.Clear(text, at)
+	if err != nil {
+		return nil, err
+	}
+	detached, err := rs.keys.Sign(text, at)
+	if err != nil {
+		return nil, err
+	}
+	public, err := rs.keys.Public()
+	if err != nil {
+		return nil, err
+	}
+	var all []named
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, named{"by-hash/SHA256/" + apt.SHA256(files[name]), files[name]})
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all = append(all, named{name, files[name]})
+	}
+	all = append(all, named{"Release.key", public}, named{"Release", text}, named{"Release.gpg", detached}, named{"InRelease", inRelease})
+	return rs.compare(ctx, "deb", all)
+}
+
+// A named is a file of a repository.
+type named struct {
+	name    string
+	content []byte
+}
+
+func (rs *packages) compare(ctx context.Context, dir string, files []named) ([]Page, error) {
+	var pages []Page
+	for _, f := range files {
+		p, err := page(ctx, rs.channel, path.Join(rs.folder, dir, f.name), f.content)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, p)
+	}
+	return pages, nil
+}
+
+func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) ([]Page, error) {
+	entries, date := slices.Clone(rs.rpms), rs.date
+	repomd, err := rs.read(ctx, "rpm/repodata/repomd.xml")
+	if err != nil {
+		return nil, err
+	}
+	if repomd != nil {
+		signature, err := rs.read(ctx, "rpm/"+signatureOf(repomd))
+		if err == nil {
+			err = rs.keys.Check(repomd, signature)
+		}
+		if err != nil {
+			return nil, rs.stranger("rpm/repodata/repomd.xml", err)
+		}
+		before, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) {
+			return rs.channel.Read(ctx, path.Join(rs.folder, "rpm", name))
+		})
+		if err != nil {
+			return nil, rs.stranger("rpm/repodata/repomd.xml", err)
+		}
+		entries = append(entries, before...)
+	}
+	entries = slices.DeleteFunc(entries, func(e yum.Entry) bool { return gone[path.Base(e.Location)] })
+	if repomd != nil {
+		was := time.Unix(yum.Revision(repomd), 0)
+		date = later(date, was, bytes.Equal(yum.Make(entries, was).Repomd, repomd))
+	}
+	m := yum.Make(entries, date)
+	signature, err := rs.keys.Sign(m.Repomd, date)
+	if err != nil {
+		return nil, err
+	}
+	public, err := rs.keys.Public()
+	if err != nil {
+		return nil, err
+	}
+	var all []named
+	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
+		all = append(all, named{name, m.Files[name]})
+	}
+	all = append(all, named{signatureOf(m.Repomd), signature}, named{"repodata/repomd.xml.key", public},
+		named{"repodata/repomd.xml.asc", signature}, named{"repodata/repomd.xml", m.Repomd})
+	return rs.compare(ctx, "rpm", all)
+}
+
+// signatureOf returns the name of a signature of a repomd.xml that stays, so that a run that ended before it had replaced both files can be
+// continued. dnf reads repomd.xml.asc.
+func signatureOf(repomd []byte) string { return "repodata/" + apt.SHA256(repomd) + "-repomd.xml.asc" }

@@ -1,0 +1,235 @@
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/deb"
+	"slipway.build/pkg/mechanism/needs"
+	"slipway.build/pkg/mechanism/openpgp"
+	"slipway.build/pkg/mechanism/platform"
+	"slipway.build/pkg/mechanism/relation"
+	"slipway.build/pkg/mechanism/rpm"
+	"slipway.build/pkg/release"
+	"slipway.build/pkg/tree/stamp"
+)
+
+func newKey(t *testing.T) *openpgp.Key {
+	t.Helper()
+	private, _, err := openpgp.New("Acme <k8s@acme.example>", time.Unix(1_700_000_000, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := openpgp.ReadPrivate(private, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// packaged writes a release with a deb and an rpm.
+func (o owner) packaged(t *testing.T, version string) (dir string) {
+	t.Helper()
+	of := stamp.ForPackages(version)
+	files := []archive.Entry{{Name: "usr/bin/tool", Mode: 0o755, Data: []byte("tool of " + version)}, {Name: "etc/tool", Data: []byte("a\n")}}
+	requires := []relation.Relation{{Name: "iptables", Op: ">=", Version: "1.4"}}
+	d := deb.Package{Name: "tool", Version: of + "-1", Arch: "amd64", Maintainer: "Acme <k8s@acme.example>", Summary: "A tool",
+		Depends: requires, Files: files, Time: time.Unix(1_700_000_000, 0)}
+	r := rpm.Package{Name: "tool", Version: of, Release: "1", Arch: "x86_64", Summary: "A <tool>", License: "MIT", Requires: requires,
+		Files: files, Time: time.Unix(1_700_000_000, 0)}
+	var debFile, rpmFile bytes.Buffer
+	if err := errors.Join(d.Write(t.Context(), &debFile, ""), r.Write(t.Context(), &rpmFile, "")); err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(of, "+", "-")
+	all := map[string][]byte{"packages/tool_" + name + "-1_amd64.deb": debFile.Bytes(), "packages/tool-" + name + "-1.x86_64.rpm": rpmFile.Bytes()}
+	dir = o.release(t, version, func(described *release.Release) {
+		described.Date = time.Unix(1_700_000_000, 0)
+		for name, data := range all {
+			a := artifact(name, release.Deb, data)
+			a.Path, a.Platform = name, platform.Platform{OS: "linux", Arch: "amd64"}
+			a.Identity = &release.Identity{Name: "tool", Version: of + "-1", Arch: "amd64"}
+			if strings.HasSuffix(name, ".rpm") {
+				a.Kind, a.Identity.Arch = release.RPM, "x86_64"
+			}
+			described.Artifacts = append(described.Artifacts, a)
+		}
+	})
+	for name, data := range all {
+		write(t, dir, name, data)
+	}
+	return dir
+}
+
+// publishPackages publishes a release with its packages.
+func (o owner) publishPackages(t *testing.T, dir, to string, keys ...*openpgp.Key) (*Publication, error) {
+	t.Helper()
+	accepted, err := Accept(t.Context(), dir, o.want(), "", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := accepted.SignPackages(keys); err != nil {
+		return nil, err
+	}
+	p, err := accepted.Plan(t.Context(), folder(to))
+	if err != nil || p.Done() {
+		return p, err
+	}
+	return p, p.Send(t.Context(), func() {})
+}
+
+// listed returns the versions that both repositories of a folder list, for apt and for dnf.
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	index, err := os.ReadFile(filepath.Join(dir, "deb", "Packages"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, m := range regexp.MustCompile(`(?m)^Version: (.*)$`).FindAllStringSubmatch(string(index), -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+func TestRepositoriesKeepAllVersions(t *testing.T) {
+	t.Parallel()
+	o, to, key := newOwner(t), t.TempDir(), newKey(t)
+	stable := filepath.Join(to, "core:", "stable:", "v1.37")
+	first, second := o.packaged(t, "v1.37.0+acme.1"), o.packaged(t, "v1.37.0+acme.2")
+	for _, dir := range []string{second, first, o.packaged(t, "v1.37.1-rc.0+acme.1")} {
+		if _, err := o.publishPackages(t, dir, to, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := []string{"1.37.0+acme.1-1", "1.37.0+acme.2-1"}
+	if diff := cmp.Diff(both, listed(t, stable)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := listed(t, filepath.Join(to, "core:", "prerelease:", "v1.37")); !slices.Equal(got, []string{"1.37.1~rc.0+acme.1-1"}) {
+		t.Errorf("candidates: %q", got)
+	}
+	before := contents(t, to)
+	if p, err := o.publishPackages(t, first, to, key); err != nil || !p.Done() {
+		t.Errorf("again: %v", err)
+	}
+	if diff := cmp.Diff(before, contents(t, to)); diff != "" {
+		t.Errorf("again:\n%s", diff)
+	}
+	clients(t, to, key, both)
+
+	// A withdrawn version is listed no more, and comes back with no other version.
+	if _, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", nil); !errors.Is(err, ErrNoKey) {
+		t.Errorf("withdrawn without a key: %v", err)
+	}
+	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", openpgp.Keys{key})
+	if err == nil {
+		err = p.Send(t.Context(), func() {})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.3"), to, key); err != nil {
+		t.Fatal(err)
+	}
+	left := []string{"1.37.0+acme.1-1", "1.37.0+acme.3-1"}
+	if diff := cmp.Diff(left, listed(t, stable)); diff != "" {
+		t.Errorf("after a withdrawal (-want +got):\n%s", diff)
+	}
+	clients(t, to, key, left)
+
+	// Two keys sign while users change from one to the other.
+	next := newKey(t)
+	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.4"), to, next); err == nil ||
+		!strings.Contains(err.Error(), "its signature is by none of the keys") {
+		t.Errorf("a stranger's key: %v", err)
+	}
+	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.4"), to, key, next); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.5"), to, next); err != nil {
+		t.Errorf("the new key by itself: %v", err)
+	}
+}
+
+// clients has apt and rpm read the stable repositories: apt lists versions, and rpm checks signatures.
+func clients(t *testing.T, to string, key *openpgp.Key, want []string) {
+	t.Helper()
+	stable := filepath.Join(to, "core:", "stable:", "v1.37")
+	if apt, err := exec.LookPath("apt-get"); err != nil {
+		needs.Missing(t, "%v", err)
+	} else {
+		dir := t.TempDir()
+		public, err := key.Public()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "key.asc", public)
+		write(t, dir, "sources.list", []byte("deb [signed-by="+dir+"/key.asc arch=amd64] file:"+stable+"/deb/ /\n"))
+		write(t, dir, "state/status", nil)
+		write(t, dir, "cache/archives/partial/x", nil)
+		write(t, dir, "state/lists/partial/x", nil)
+		options := []string{"-o", "Dir::Etc::sourcelist=" + dir + "/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State=" + dir + "/state",
+			"-o", "Dir::State::status=" + dir + "/state/status", "-o", "Dir::Cache=" + dir + "/cache", "-o", "APT::Architecture=amd64",
+			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64"}
+		for _, args := range [][]string{append(options, "update", "--error-on=any"), append(options, "download", "tool="+want[0])} {
+			cmd := exec.CommandContext(t.Context(), apt, args...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("apt-get %s: %v\n%s", args[len(args)-2], err, out)
+			}
+		}
+		out, err := exec.CommandContext(t.Context(), "apt-cache", append(options, "madison", "tool")...).Output()
+		for _, version := range want {
+			if err != nil || !strings.Contains(string(out), version) {
+				t.Errorf("apt-cache: %v, no %s in %s", err, version, out)
+			}
+		}
+	}
+	if keys, err := exec.LookPath("rpmkeys"); err != nil {
+		needs.Missing(t, "%v", err)
+	} else {
+		dir := t.TempDir()
+		if out, err := exec.CommandContext(t.Context(), keys, "--dbpath", dir, "--import",
+			filepath.Join(stable, "rpm", "repodata", "repomd.xml.key")).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		files, err := filepath.Glob(filepath.Join(stable, "rpm", "x86_64", "*.rpm"))
+		if err != nil || len(files) < len(want) {
+			t.Fatalf("%q, %v", files, err)
+		}
+		for _, file := range files {
+			out, err := exec.CommandContext(t.Context(), keys, "--dbpath", dir, "-Kv", file).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "Signature, key ID") || strings.Contains(string(out), "NOKEY") {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	}
+}
+
+func TestKeysThatMustNotSign(t *testing.T) {
+	t.Parallel()
+	key := newKey(t)
+	if _, err := CheckKeys(openpgp.Keys{key}, key.Created().Add(-time.Hour)); !errors.As(err, new(*KeyError)) {
+		t.Errorf("before it was made: %v", err)
+	}
+	if warnings, err := CheckKeys(openpgp.Keys{key}, time.Now()); err != nil || len(warnings) > 0 {
+		t.Errorf("a good key: %q, %v", warnings, err)
+	}
+	o := newOwner(t)
+	if _, err := o.publishPackages(t, o.release(t, "v1.37.0+acme.1", nil), t.TempDir(), key); err == nil ||
+		!strings.Contains(err.Error(), "has no packages") {
+		t.Errorf("a release without packages: %v", err)
+	}
+}
