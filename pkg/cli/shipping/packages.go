@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
@@ -43,7 +44,7 @@ func (o commands) packageKeys(files []string) (openpgp.Keys, error) {
 }
 
 // newPackageKey writes a key of OpenPGP: NAME.key and NAME.asc.
-func (o commands) newPackageKey(user, name string) error {
+func (o commands) newPackageKey(user, name string, lifetime time.Duration) error {
 	private, public := name+".key", name+".asc"
 	if root, err := project.FindRoot(filepath.Dir(name)); err == nil {
 		return badrequest.Mark(fmt.Errorf("%s would be one of the sources of %s, which every release holds: name a folder outside of "+
@@ -54,7 +55,7 @@ func (o commands) newPackageKey(user, name string) error {
 			return fmt.Errorf("%s exists: choose another name, or move it away", file)
 		}
 	}
-	secret, open, err := openpgp.New(user, o.Now())
+	secret, open, err := openpgp.New(user, o.Now(), lifetime)
 	if err != nil {
 		return badrequest.Mark(err)
 	}

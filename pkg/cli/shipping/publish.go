@@ -297,6 +297,9 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 	if p.Withdrawn != "" {
 		fmt.Fprintf(w, "%s is withdrawn: %s\n", p.Version, p.Withdrawn)
 	}
+	if p.Packages != "" {
+		fmt.Fprintf(w, "repositories of packages: %[1]s/deb and %[1]s/rpm\n", p.Packages)
+	}
 	fmt.Fprintf(w, "below the address of %s, the release is at %s\n", p.Target, p.URLPath)
 	_, err = fmt.Fprintf(w, "%s, %s %s; %s, %s there already\n", session.Count(all.files, "file"), console.Size(all.bytes), verb,
 		session.Count(there.files, "file"), console.Size(there.bytes))

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -238,6 +239,7 @@ func newKeys(o commands) *cobra.Command {
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	kind, user := string(signature.P256), ""
+	var lifetime time.Duration
 	made := &cobra.Command{
 		Use:   "new name",
 		Short: "Make a pair of keys: NAME.key and NAME.pub",
@@ -245,17 +247,18 @@ func newKeys(o commands) *cobra.Command {
 encrypted by a password, from COSIGN_PASSWORD or asked for twice, in the form that cosign reads. An empty password protects nothing. Files
 that exist are left alone, and a tree gets no keys, since a release holds all files of its tree.
 
-With --openpgp, the key is one of OpenPGP, of RSA with 3072 bits, without a password and a date on which it expires. It signs repositories of
-debs and rpms: see --packages-key of slipway publish.`,
+With --openpgp, the key is one of OpenPGP, of RSA with 3072 bits, without a password. It signs repositories of debs and rpms: see
+--packages-key of slipway publish.`,
 		Example: "  slipway keys new ~/release\n  slipway keys new --openpgp \"Acme <k8s@acme.example>\" ~/packages",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if user != "" {
-				return o.newPackageKey(user, args[0])
+				return o.newPackageKey(user, args[0], lifetime)
 			}
 			return o.newKeys(args[0], signature.Type(kind))
 		},
 	}
+	made.Flags().DurationVar(&lifetime, "lifetime", 0, "with --openpgp, how long the key is good, such as 17520h (default forever)")
 	made.Flags().StringVar(&user, "openpgp", "", "make a key of OpenPGP for repositories of packages, NAME.key and NAME.asc, of a `user`: \"Acme "+
 		"<k8s@acme.example>\"")
 	made.Flags().StringVar(&kind, "type", kind, "the type of the keys: "+suggest.Enumerate(signature.Types(), "or"))

@@ -30,28 +30,30 @@ type Keys []*Key
 // bits is the size of new keys. rpm before version 4.15 reads RSA alone of what is safe today.
 const bits = 3072
 
-// New makes a key of a user, "NAME <ADDRESS>", and returns its private and its public form.
-func New(user string, now time.Time) (private, public []byte, err error) {
+// New makes a key of a user, "NAME <ADDRESS>", which expires after some time, or never if that is 0. It returns its private and its public
+// form.
+func New(user string, now time.Time, lifetime time.Duration) (private, public []byte, err error) {
 	name, address, ok := strings.Cut(strings.TrimSuffix(user, ">"), " <")
 	if !ok || name == "" || !strings.Contains(address, "@") {
 		return nil, nil, fmt.Errorf("%q is not a name and an address like Acme <k8s@acme.example>", user)
 	}
-	e, err := pgp.NewEntity(name, "", address, config(now, packet.PubKeyAlgoRSA))
+	c := config(now)
+	c.Algorithm, c.RSABits, c.KeyLifetimeSecs = packet.PubKeyAlgoRSA, bits, uint32(lifetime/time.Second)
+	e, err := pgp.NewEntity(name, "", address, c)
 	if err != nil {
 		return nil, nil, err
 	}
 	e.Subkeys = nil // it is for encryption
-	if private, err = armored(pgp.PrivateKeyType, func(w io.Writer) error { return e.SerializePrivate(w, config(now, 0)) }); err != nil {
+	if private, err = armored(pgp.PrivateKeyType, func(w io.Writer) error { return e.SerializePrivate(w, c) }); err != nil {
 		return nil, nil, err
 	}
 	public, err = (&Key{e}).Public()
 	return private, public, err
 }
 
-func config(at time.Time, algorithm packet.PublicKeyAlgorithm) *packet.Config {
+func config(at time.Time) *packet.Config {
 	random := false
-	return &packet.Config{Algorithm: algorithm, RSABits: bits, DefaultHash: crypto.SHA256, Time: func() time.Time { return at },
-		NonDeterministicSignaturesViaNotation: &random}
+	return &packet.Config{DefaultHash: crypto.SHA256, Time: func() time.Time { return at }, NonDeterministicSignaturesViaNotation: &random}
 }
 
 func armored(kind string, write func(io.Writer) error) ([]byte, error) {
@@ -115,8 +117,14 @@ func (k *Key) Expires() time.Time {
 // Fingerprint returns the key's fingerprint in hex.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
 
-// IsRSA reports whether the key is of RSA, whose signatures have a place of their own in rpms.
-func (k *Key) IsRSA() bool { return k.entity.PrimaryKey.PubKeyAlgo == packet.PubKeyAlgoRSA }
+// signer returns what signs at a time: the key, or a part of it that is for signatures.
+func (k *Key) signer(at time.Time) (*packet.PrivateKey, error) {
+	s, ok := k.entity.SigningKey(at)
+	if !ok || s.PrivateKey == nil {
+		return nil, fmt.Errorf("the key %s cannot sign on %s", k.Fingerprint(), at.UTC().Format(time.DateOnly))
+	}
+	return s.PrivateKey, nil
+}
 
 // Public returns the public key, with armor.
 func (k *Key) Public() ([]byte, error) { return Keys{k}.Public() }
@@ -133,11 +141,17 @@ func (k Keys) Public() ([]byte, error) {
 	})
 }
 
-// Sign returns a signature of a content, which says that it was made at a time.
-func (k *Key) Sign(content []byte, at time.Time) ([]byte, error) {
+// Sign returns a signature of a content, which says that it was made at a time, and whether it is of RSA: these have a place of their own in
+// rpms.
+func (k *Key) Sign(content []byte, at time.Time) (signature []byte, isRSA bool, err error) {
+	at = k.from(at)
+	by, err := k.signer(at)
+	if err != nil {
+		return nil, false, err
+	}
 	var b bytes.Buffer
-	err := pgp.DetachSign(&b, k.entity, bytes.NewReader(content), config(k.from(at), 0))
-	return b.Bytes(), err
+	err = pgp.DetachSign(&b, k.entity, bytes.NewReader(content), config(at))
+	return b.Bytes(), by.PubKeyAlgo == packet.PubKeyAlgoRSA, err
 }
 
 // from returns a time, or that of the key if it is younger: no signature is older than its key.
@@ -152,7 +166,7 @@ func (k *Key) from(at time.Time) time.Time {
 func (k Keys) Sign(content []byte, at time.Time) ([]byte, error) {
 	return armored(pgp.SignatureType, func(w io.Writer) error {
 		for _, one := range k {
-			s, err := one.Sign(content, at)
+			s, _, err := one.Sign(content, at)
 			if err != nil {
 				return err
 			}
@@ -169,10 +183,16 @@ func (k Keys) Clear(text []byte, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	var private []*packet.PrivateKey
 	for _, one := range k {
-		private = append(private, one.entity.PrivateKey)
 		at = one.from(at)
 	}
-	w, err := clearsign.EncodeMulti(&b, private, config(at, 0))
+	for _, one := range k {
+		by, err := one.signer(at)
+		if err != nil {
+			return nil, err
+		}
+		private = append(private, by)
+	}
+	w, err := clearsign.EncodeMulti(&b, private, config(at))
 	if err != nil {
 		return nil, err
 	}

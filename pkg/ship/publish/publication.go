@@ -34,6 +34,7 @@ type Publication struct {
 	Version   string   `json:"version"`             // of the release
 	URLPath   string   `json:"urlPath"`             // of its folder, below the site's address
 	Withdrawn string   `json:"withdrawn,omitempty"` // why it is withdrawn
+	Packages  string   `json:"packages,omitempty"`  // the folder of the repositories that have its packages
 	Objects   []Object `json:"objects"`             // in the order of sending, release.json last
 	Pages     []Page   `json:"pages"`               // the same
 	Markers   []Marker `json:"markers"`

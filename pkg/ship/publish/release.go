@@ -232,7 +232,7 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 		if rs, err = newPackages(r.dir, r.described, r.keys, c); err != nil {
 			return nil, err
 		}
-		p.Objects = append(rs.objects, p.Objects...)
+		p.Packages, p.Objects = rs.folder, append(rs.objects, p.Objects...)
 	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {
@@ -299,7 +299,8 @@ func Withdraw(ctx context.Context, c Channel, version, why string, keys openpgp.
 		if err != nil || keys == nil {
 			return pages, err
 		}
-		more, err := (&packages{keys: keys, channel: c, folder: repositoryFolder(version)}).pages(ctx, version)
+		p.Packages = repositoryFolder(version)
+		more, err := (&packages{keys: keys, channel: c, folder: p.Packages}).pages(ctx, version)
 		return append(pages, more...), err
 	}
 	if keys == nil && hasPackages(r) {

@@ -127,11 +127,11 @@ func (rs *packages) addRPM(a release.Artifact, file string) error {
 		return err
 	}
 	key := rs.keys[0]
-	signature, err := key.Sign(unsigned.Header, rs.date)
+	signature, isRSA, err := key.Sign(unsigned.Header, rs.date)
 	if err != nil {
 		return err
 	}
-	begin, start := unsigned.Signed(signature, key.IsRSA()), unsigned.Start
+	begin, start := unsigned.Signed(signature, isRSA), unsigned.Start
 	rest := func(r io.ReaderAt) io.Reader {
 		return io.MultiReader(bytes.NewReader(begin), io.NewSectionReader(r, start, a.Size-start))
 	}

@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"slipway.build/pkg/mechanism/apt"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/deb"
 	"slipway.build/pkg/mechanism/needs"
@@ -21,13 +23,14 @@ import (
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/relation"
 	"slipway.build/pkg/mechanism/rpm"
+	"slipway.build/pkg/mechanism/yum"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/tree/stamp"
 )
 
-func newKey(t *testing.T) *openpgp.Key {
+func newKey(t *testing.T, lifetime time.Duration) *openpgp.Key {
 	t.Helper()
-	private, _, err := openpgp.New("Acme <k8s@acme.example>", time.Unix(1_700_000_000, 0))
+	private, _, err := openpgp.New("Acme <k8s@acme.example>", time.Unix(1_700_000_000, 0), lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +108,7 @@ func listed(t *testing.T, dir string) []string {
 
 func TestRepositoriesKeepAllVersions(t *testing.T) {
 	t.Parallel()
-	o, to, key := newOwner(t), t.TempDir(), newKey(t)
+	o, to, key := newOwner(t), t.TempDir(), newKey(t, 0)
 	stable := filepath.Join(to, "core:", "stable:", "v1.37")
 	first, second := o.packaged(t, "v1.37.0+acme.1"), o.packaged(t, "v1.37.0+acme.2")
 	for _, dir := range []string{second, first, o.packaged(t, "v1.37.1-rc.0+acme.1")} {
@@ -150,7 +153,7 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	clients(t, to, key, left)
 
 	// Two keys sign while users change from one to the other.
-	next := newKey(t)
+	next := newKey(t, 0)
 	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.4"), to, next); err == nil ||
 		!strings.Contains(err.Error(), "its signature is by none of the keys") {
 		t.Errorf("a stranger's key: %v", err)
@@ -220,16 +223,125 @@ func clients(t *testing.T, to string, key *openpgp.Key, want []string) {
 
 func TestKeysThatMustNotSign(t *testing.T) {
 	t.Parallel()
-	key := newKey(t)
-	if _, err := CheckKeys(openpgp.Keys{key}, key.Created().Add(-time.Hour)); !errors.As(err, new(*KeyError)) {
-		t.Errorf("before it was made: %v", err)
+	key := newKey(t, 1000*time.Hour)
+	for _, tt := range []struct {
+		after    time.Duration
+		bad      bool
+		warnings int
+	}{{-time.Hour, true, 0}, {time.Hour, false, 1}, {999 * time.Hour, false, 1}, {1000 * time.Hour, true, 0}} {
+		warnings, err := CheckKeys(openpgp.Keys{key}, key.Created().Add(tt.after))
+		if errors.As(err, new(*KeyError)) != tt.bad || len(warnings) != tt.warnings {
+			t.Errorf("%s after it was made: %q, %v", tt.after, warnings, err)
+		}
 	}
-	if warnings, err := CheckKeys(openpgp.Keys{key}, time.Now()); err != nil || len(warnings) > 0 {
+	o, forever := newOwner(t), newKey(t, 0)
+	if warnings, err := CheckKeys(openpgp.Keys{forever}, time.Now()); err != nil || len(warnings) > 0 {
 		t.Errorf("a good key: %q, %v", warnings, err)
 	}
-	o := newOwner(t)
-	if _, err := o.publishPackages(t, o.release(t, "v1.37.0+acme.1", nil), t.TempDir(), key); err == nil ||
+	if _, err := o.publishPackages(t, o.release(t, "v1.37.0+acme.1", nil), t.TempDir(), forever); err == nil ||
 		!strings.Contains(err.Error(), "has no packages") {
 		t.Errorf("a release without packages: %v", err)
+	}
+}
+
+// A brittle folder fails after some replacements.
+type brittle struct {
+	folder
+	left *int
+}
+
+var errBroken = errors.New("broken")
+
+func (b brittle) Replace(ctx context.Context, name string, old, content []byte) error {
+	if *b.left--; *b.left < 0 {
+		return errBroken
+	}
+	return b.folder.Replace(ctx, name, old, content)
+}
+
+// Wherever a publication ends, indexes name what is there, and the same publication again goes on.
+func TestInterruptedRepositories(t *testing.T) {
+	t.Parallel()
+	o, key := newOwner(t), newKey(t, 0)
+	first, second := o.packaged(t, "v1.37.0+acme.1"), o.packaged(t, "v1.37.0+acme.2")
+	whole := t.TempDir()
+	for _, dir := range []string{first, second} {
+		if _, err := o.publishPackages(t, dir, whole, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := contents(t, whole)
+	before := t.TempDir()
+	if _, err := o.publishPackages(t, first, before, key); err != nil {
+		t.Fatal(err)
+	}
+	ended := false
+	for after := 0; !ended; after++ {
+		to := t.TempDir()
+		if err := os.CopyFS(to, os.DirFS(before)); err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := Accept(t.Context(), second, o.want(), "", time.Now())
+		if err == nil {
+			err = accepted.SignPackages(openpgp.Keys{key})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := after
+		p, err := accepted.Plan(t.Context(), brittle{folder(to), &left})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Send(t.Context(), func() {})
+		ended = err == nil
+		if err != nil && !errors.Is(err, errBroken) {
+			t.Fatal(err)
+		}
+		whatIsNamedIsThere(t, filepath.Join(to, "core:", "stable:", "v1.37"), key)
+		if _, err := o.publishPackages(t, second, to, key); err != nil {
+			t.Fatalf("again, after %d replacements: %v", after, err)
+		}
+		if diff := cmp.Diff(want, contents(t, to)); diff != "" {
+			t.Errorf("again, after %d replacements (-want +got):\n%s", after, diff)
+		}
+	}
+}
+
+// whatIsNamedIsThere reads repositories as apt and dnf do: what is signed, then indexes by digest, then packages.
+func whatIsNamedIsThere(t *testing.T, dir string, key *openpgp.Key) {
+	t.Helper()
+	rs := &packages{keys: openpgp.Keys{key}, channel: folder(dir)}
+	signed, err := rs.read(t.Context(), "deb/InRelease")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := rs.keys.Open(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := rs.named(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range apt.ReadPackages(index) {
+		files = append(files, "deb/"+e.Field("Filename"))
+	}
+	repomd, err := rs.read(t.Context(), "rpm/repodata/repomd.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "rpm", name)) })
+	if err != nil {
+		t.Error(err)
+	}
+	for _, e := range entries {
+		files = append(files, "rpm/"+e.Location)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			t.Error(err)
+		}
 	}
 }
