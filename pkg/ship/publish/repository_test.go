@@ -103,7 +103,41 @@ func listed(t *testing.T, dir string) []string {
 	for _, m := range regexp.MustCompile(`(?m)^Version: (.*)$`).FindAllStringSubmatch(string(index), -1) {
 		all = append(all, m[1])
 	}
+	repomd, err := os.ReadFile(filepath.Join(dir, "rpm", "repodata", "repomd.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "rpm", name)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rpms []string
+	for _, e := range entries {
+		m := regexp.MustCompile(`ver="([^"]*)" rel="([^"]*)"`).FindStringSubmatch(e.Primary)
+		rpms = append(rpms, m[1]+"-"+m[2])
+	}
+	if diff := cmp.Diff(all, rpms); diff != "" {
+		t.Errorf("debs and rpms differ:\n%s", diff)
+	}
 	return all
+}
+
+// dates returns the dates of the indexes of a folder for apt and for dnf, in seconds since 1970.
+func dates(t *testing.T, dir string) (forApt, forDNF int64) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "deb", "Release"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := apt.DateOf(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repomd, err := os.ReadFile(filepath.Join(dir, "rpm", "repodata", "repomd.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Unix(), yum.Revision(repomd)
 }
 
 func TestRepositoriesKeepAllVersions(t *testing.T) {
@@ -136,12 +170,16 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	if _, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", nil); !errors.Is(err, ErrNoKey) {
 		t.Errorf("withdrawn without a key: %v", err)
 	}
+	aptBefore, dnfBefore := dates(t, stable)
 	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", openpgp.Keys{key})
 	if err == nil {
 		err = p.Send(t.Context(), func() {})
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if forApt, forDNF := dates(t, stable); forApt <= aptBefore || forDNF <= dnfBefore {
+		t.Error("readers keep the indexes from before the withdrawal, which are as new")
 	}
 	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.3"), to, key); err != nil {
 		t.Fatal(err)
