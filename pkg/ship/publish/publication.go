@@ -147,6 +147,9 @@ func (p *Publication) look(ctx context.Context) error {
 
 // page compares a page with what is at the target.
 func page(ctx context.Context, c Channel, name string, content []byte) (Page, error) {
+	if content == nil {
+		content = []byte{} // an empty file; nil is none
+	}
 	p := Page{Path: name, Size: int64(len(content)), State: ToSend, content: content}
 	old, err := c.Read(ctx, name)
 	switch {
