@@ -50,25 +50,44 @@ func TestPackageManagersInstallPackages(t *testing.T) {
 	}
 	r.tree.make(t, quick).ok(t)
 	r.sameRelease(t, r.tree)
-	for _, manager := range []string{"apt", "dnf"} {
-		script, err := os.ReadFile(filepath.Join("testdata", "packages-"+manager+".sh"))
+	publishSmall(t, filepath.Join(root, "srv", "k8s"))
+	for _, name := range []string{"apt", "dnf", "signed"} {
+		script, err := os.ReadFile(filepath.Join("testdata", "packages-"+name+".sh"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(root, "srv", manager+".sh"), script, 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(root, "srv", name+".sh"), script, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		run(t, root, []string{"LC_ALL=C", "OLD=" + versions[0], "NEW=" + versions[1], "HOME=/root", "DEBIAN_FRONTEND=noninteractive"},
 			"unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc="+filepath.Join(root, "proc"),
-			"chroot", root, "/bin/sh", "/srv/"+manager+".sh").ok(t)
+			"chroot", root, "/bin/sh", "/srv/"+name+".sh").ok(t)
+	}
+}
+
+// publishSmall publishes two versions of a small tree, with their packages, in a folder.
+func publishSmall(t *testing.T, to string) {
+	t.Helper()
+	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret"}}
+	if err := writeSmallTree(small.dir); err != nil {
+		t.Fatal(err)
+	}
+	keys := t.TempDir()
+	small.slipway(t, "keys", "new", keys+"/release").ok(t)
+	small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/packages").ok(t)
+	for _, version := range []string{"v1.36.3+acme.1", "v1.36.3+acme.2"} {
+		tr := small.with(stampAs(version, strings.Repeat("0123456789", 4))...)
+		tr.slipway(t, slices.Concat(quickRelease, []string{"--packages"})...).ok(t)
+		tr.slipway(t, "sign", "--key", keys+"/release.key").ok(t)
+		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", keys+"/packages.key").ok(t)
 	}
 }
 
 // makeRoot makes a root file system with apt, dnf and what packages require.
 func makeRoot(t *testing.T, root string) {
 	t.Helper()
-	for _, kind := range []string{"deb", "rpm"} {
-		if err := os.MkdirAll(filepath.Join(root, "srv", kind), 0o755); err != nil {
+	for _, name := range []string{"deb", "rpm", "base", "k8s"} {
+		if err := os.MkdirAll(filepath.Join(root, "srv", name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +109,7 @@ func makeRoot(t *testing.T, root string) {
 		"iptables": {Name: "srv/iptables", Data: []byte("nothing\n")}, "util-linux": {Name: "srv/util-linux", Data: []byte("nothing\n")},
 		"dash": {Name: "bin/sh", Mode: fs.ModeSymlink, Link: "dash"},
 	} {
-		f, err := os.Create(filepath.Join(root, "srv", "rpm", name+".rpm"))
+		f, err := os.Create(filepath.Join(root, "srv", "base", name+".rpm"))
 		if err != nil {
 			t.Fatal(err)
 		}

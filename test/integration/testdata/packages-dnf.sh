@@ -2,9 +2,11 @@
 # Runs in a root file system without systemd and network, with rpms of two releases in /srv/rpm, whose versions are $OLD and $NEW.
 set -eux
 createrepo_c -q /srv/rpm
+createrepo_c -q /srv/base
 rm -rf /run/systemd
 dnf() {
-	/usr/bin/dnf -y --releasever=1 --setopt=reposdir=/none --repofrompath=k,file:///srv/rpm --nogpgcheck --setopt=install_weak_deps=0 "$@"
+	/usr/bin/dnf -y --releasever=1 --setopt=reposdir=/none --repofrompath=k,file:///srv/rpm --repofrompath=b,file:///srv/base --nogpgcheck \
+		--setopt=install_weak_deps=0 --setopt=clean_requirements_on_remove=0 "$@"
 }
 version() { rpm -q --qf '%{VERSION}-%{RELEASE}' "$1"; }
 set -- kubelet kubeadm kubectl cri-tools kubernetes-cni
