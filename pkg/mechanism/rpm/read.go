@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 )
 
 // A File is an rpm that was read: its headers, and where they are.
@@ -145,7 +147,7 @@ func (f *File) number(id uint32) int64 {
 	return 0
 }
 
-// What is said of a package, as metadata of repositories have it.
+// Info is what a header says of a package, as metadata of repositories have it.
 type Info struct {
 	Name, Version, Release, Arch                                         string
 	Summary, Description, Packager, URL, License, Group, Host, SourceRPM string
@@ -157,7 +159,11 @@ type Info struct {
 }
 
 // A Dependency names packages by a name and a range of versions.
-type Dependency struct{ Name, Flags, Version, Release string }
+type Dependency struct {
+	Name, Flags, Version, Release string
+
+	Before bool // what has it must be there before the package is installed
+}
 
 // A Path is a file or a folder of a package.
 type Path struct {
@@ -197,21 +203,13 @@ func (f *File) dependencies(name, flags, version uint32) []Dependency {
 			continue
 		}
 		d.Flags = map[uint32]string{less: "LT", less | equal: "LE", equal: "EQ", greater | equal: "GE", greater: "GT"}[ofFlags[i]&(less|greater|equal)]
-		v, release, _ := cut(versions[i])
-		d.Version, d.Release = v, release
-		all = append(all, d)
-	}
-	return all
-}
-
-// cut cuts a version from its release.
-func cut(version string) (of, release string, ok bool) {
-	for i := len(version) - 1; i > 0; i-- {
-		if version[i] == '-' {
-			return version[:i], version[i+1:], true
+		d.Version, d.Release, _ = strings.Cut(versions[i], "-") // a version has no minus
+		d.Before = ofFlags[i]&(ofScript|ofScript<<1) != 0
+		if !slices.Contains(all, d) {
+			all = append(all, d)
 		}
 	}
-	return version, "", false
+	return all
 }
 
 // Signed returns what comes before the main header in a copy of the file that is signed: the lead, and a header of digests with a

@@ -52,6 +52,7 @@ type dependency struct {
 	Epoch   string `xml:"epoch,attr,omitempty"`
 	Version string `xml:"ver,attr,omitempty"`
 	Release string `xml:"rel,attr,omitempty"`
+	Before  string `xml:"pre,attr,omitempty"`
 }
 
 type dependencies struct {
@@ -162,6 +163,9 @@ func depend(some []rpm.Dependency) *dependencies {
 		one := dependency{Name: d.Name, Flags: d.Flags, Version: d.Version, Release: d.Release}
 		if d.Flags != "" {
 			one.Epoch = "0"
+		}
+		if d.Before {
+			one.Before = "1"
 		}
 		all.Entries = append(all.Entries, one)
 	}
