@@ -33,7 +33,7 @@ cp $repo/rpm/repodata/repomd.xml /kept
 sed -i 's/<revision>1/<revision>2/' $repo/rpm/repodata/repomd.xml
 fails dnf install kubelet
 cp /kept $repo/rpm/repodata/repomd.xml
-for file in $repo/rpm/x86_64/kubelet-*; do echo >>"$file"; done
+for file in "$repo"/rpm/x86_64/kubelet-*; do echo >>"$file"; done
 fails dnf install kubelet
 
 cp $repo/deb/Release.key /etc/apt/acme.asc
