@@ -71,10 +71,10 @@ func (o owner) pushable(t *testing.T, version, content string, more ...string) (
 			all.Name, all.Kind, all.Of = name, release.Index, of
 			r.Artifacts = append(r.Artifacts, all)
 		}
-		r.Artifacts = append(r.Artifacts, packages()...)
+		r.Artifacts = append(r.Artifacts, debs()...)
 		slices.SortFunc(r.Artifacts, func(a, b release.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	})
-	for _, a := range packages() {
+	for _, a := range debs() {
 		write(t, dir, a.Path, []byte(a.Name))
 	}
 	accepted, err = Accept(t.Context(), dir, o.want(), "", time.Now())
@@ -84,11 +84,11 @@ func (o owner) pushable(t *testing.T, version, content string, more ...string) (
 	return accepted, images
 }
 
-// packages returns a package for each of two processors.
-func packages() []release.Artifact {
+// debs returns a deb for each of two processors.
+func debs() []release.Artifact {
 	var all []release.Artifact
 	for _, arch := range []string{"amd64", "arm64"} {
-		a := artifact("packages/kubelet_"+arch+".deb", "package", []byte("packages/kubelet_"+arch+".deb"))
+		a := artifact("packages/kubelet_"+arch+".deb", "deb", []byte("packages/kubelet_"+arch+".deb"))
 		a.Path, a.Platform = a.Name, platform.Platform{OS: "linux", Arch: arch}
 		all = append(all, a)
 	}
