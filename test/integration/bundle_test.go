@@ -86,7 +86,8 @@ func TestBundleIsReadByOthers(t *testing.T) {
 	}
 
 	config, socket := filepath.Join(tmp, "config.toml"), filepath.Join(tmp, "containerd.sock")
-	put(t, []byte("version = 3\nroot = '"+tmp+"/root'\nstate = '"+tmp+"/state'\n[grpc]\naddress = '"+socket+"'\n"), config)
+	put(t, []byte("version = 3\nroot = '"+tmp+"/root'\nstate = '"+tmp+"/state'\n[grpc]\naddress = '"+socket+"'\n"+
+		"[plugins.'io.containerd.nri.v1.nri']\ndisable = true\n"), config) // whose socket would be in /run
 	containerd := tree{dir: tmp}.start(t, r.path(hostBin("containerd")), "--config", config)
 	defer containerd.kill(t)
 	ctr := func(args ...string) result {

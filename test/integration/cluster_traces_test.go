@@ -107,9 +107,12 @@ func mounts(t *testing.T) []string {
 }
 
 // ofOthers reports whether a file is of software that other tests use meanwhile: of a container engine, the shared memory of programs such
-// as faketime, or the table of mount(8).
+// as faketime, the table of mount(8), or what podman, skopeo and dnf keep. An engine's containerd makes two folders for the sockets of all
+// of its containers; a file in them may be of a cluster.
 func ofOthers(name string) bool {
-	return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") || name == "/run/mount" || strings.HasPrefix(name, "/run/mount/")
+	folders := []string{"/run/mount", "/run/libpod", "/var/lib/containers", "/var/lib/dnf"}
+	return ofEngine(name) || strings.HasPrefix(name, "/run/shm/") || name == "/run/containerd" || name == "/run/containerd/s" ||
+		slices.ContainsFunc(folders, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
 // ofEngine reports whether a file is a container engine's.
