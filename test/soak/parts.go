@@ -57,7 +57,7 @@ var parts = []part{
 	{"elsewhere", 40, "", []string{
 		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease",
 		"TestPatchIsEditedInUpstreamsRepository",
-		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache",
+		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache", "TestBundleIsWholeOrNotThere",
 	}},
 	{"platforms-linux-servers", 55, "", []string{
 		"TestReleaseForLinuxAMD64", "TestReleaseForLinuxARM64", "TestReleaseForLinuxPPC64LE", "TestReleaseForLinuxS390X",
