@@ -26,6 +26,7 @@ import (
 	"slipway.build/pkg/mechanism/tarfs"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/bundle"
+	"slipway.build/pkg/ship/verify"
 )
 
 // bundled writes a bundle of a release for a platform, and returns its file.
@@ -411,4 +412,24 @@ func ownLayer(t *testing.T, r *Release, images string) string {
 		t.Fatal(err)
 	}
 	return m.Layers[len(m.Layers)-1].Digest.Hex
+}
+
+// What a bundle has beside the release's folder keeps its name in reports.
+func TestFilesOfAPartKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	o := newOwner(t)
+	r, _ := o.pushable(t, "v1.37.0+acme.1", "")
+	files := append(make([]verify.File, 0, 500), verify.File{Path: "zero/blob", Status: verify.OK}) // with room for more, which are sorted in
+	report, err := verify.Part(t.Context(), os.DirFS(r.dir), r.dir, "release", func(release.Artifact) bool { return true }, files, o.want())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Files {
+		if f.Path != "zero/blob" && !strings.HasPrefix(f.Path, "release/") || f.Path == "release/zero/blob" {
+			t.Errorf("the report has %s", f.Path)
+		}
+	}
+	if len(report.Files) < 3 {
+		t.Errorf("the report has only %v", report.Files)
+	}
 }

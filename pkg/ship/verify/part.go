@@ -23,6 +23,10 @@ func Part(ctx context.Context, in fs.FS, as, below string, has func(release.Arti
 	if err != nil {
 		return nil, err
 	}
+	known := map[string]bool{}
+	for _, f := range files {
+		known[f.Path] = true
+	}
 	report := &Report{Folder: as, Version: c.release.Version, Commit: c.release.Commit, Files: files}
 	report.finish()
 	if err := report.compare(want); err != nil {
@@ -30,10 +34,6 @@ func Part(ctx context.Context, in fs.FS, as, below string, has func(release.Arti
 	}
 	if err := c.signatures(ctx, report, has, want); err != nil {
 		return nil, err
-	}
-	known := map[string]bool{}
-	for _, f := range files {
-		known[f.Path] = true
 	}
 	for i, f := range report.Files {
 		if !known[f.Path] {
