@@ -135,6 +135,9 @@ func (p *Publication) look(ctx context.Context) error {
 		}
 	}
 	if len(conflict.Objects) > 0 {
+		if _, err := p.pages(ctx); err != nil { // it may say why, as of a repository that another key has signed
+			return err
+		}
 		return conflict
 	}
 	var err error

@@ -229,7 +229,7 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 	var rs *packages
 	if r.keys != nil {
 		var err error
-		if rs, err = newPackages(r.dir, r.described, r.keys, c); err != nil {
+		if rs, err = newPackages(ctx, r.dir, r.described, r.keys, c); err != nil {
 			return nil, err
 		}
 		p.Packages, p.Objects = rs.folder, append(rs.objects, p.Objects...)

@@ -80,7 +80,7 @@ func hasPackages(r *release.Release) bool {
 }
 
 // newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
-func newPackages(dir string, r *release.Release, keys openpgp.Keys, c Channel) (*packages, error) {
+func newPackages(ctx context.Context, dir string, r *release.Release, keys openpgp.Keys, c Channel) (*packages, error) {
 	rs := &packages{keys: keys, channel: c, folder: repositoryFolder(r.Version), date: r.Date}
 	for _, a := range r.Artifacts {
 		var err error
@@ -89,7 +89,7 @@ func newPackages(dir string, r *release.Release, keys openpgp.Keys, c Channel) (
 		case release.Deb:
 			err = rs.addDeb(a, file)
 		case release.RPM:
-			err = rs.addRPM(a, file)
+			err = rs.addRPM(ctx, a, file)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -115,8 +115,8 @@ func (rs *packages) addDeb(a release.Artifact, file string) error {
 	return nil
 }
 
-// addRPM signs a copy of an rpm by the first key: rpm reads one signature.
-func (rs *packages) addRPM(a release.Artifact, file string) error {
+// addRPM signs a copy of an rpm by the first key: rpm reads one signature. A copy at the target that another of the keys has signed stays.
+func (rs *packages) addRPM(ctx context.Context, a release.Artifact, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -126,29 +126,32 @@ func (rs *packages) addRPM(a release.Artifact, file string) error {
 	if err != nil {
 		return err
 	}
-	key := rs.keys[0]
-	signature, isRSA, err := key.Sign(unsigned.Header, rs.date)
-	if err != nil {
-		return err
-	}
-	begin, start := unsigned.Signed(signature, isRSA), unsigned.Start
-	rest := func(r io.ReaderAt) io.Reader {
-		return io.MultiReader(bytes.NewReader(begin), io.NewSectionReader(r, start, a.Size-start))
-	}
-	sum := sha256.New()
-	size, err := io.Copy(sum, rest(f))
-	if err != nil {
-		return err
+	name := path.Join(a.Identity.Arch, path.Base(a.Path))
+	var chosen signedRPM
+	for i, key := range rs.keys {
+		s, err := signRPM(f, a.Size, unsigned, key, rs.date)
+		if err != nil {
+			return err
+		}
+		there, err := rs.channel.Head(ctx, path.Join(rs.folder, "rpm", name), s.size, s.digest)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if i == 0 || there {
+			chosen = s
+		}
+		if there || errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
 	signed := *unsigned
-	signed.Start, signed.End = int64(len(begin)), int64(len(begin))+unsigned.End-unsigned.Start
-	name, digest := path.Join(a.Identity.Arch, path.Base(a.Path)), hex.EncodeToString(sum.Sum(nil))
-	entry, err := yum.NewEntry(&signed, name, size, digest)
+	signed.Start, signed.End = int64(len(chosen.begin)), int64(len(chosen.begin))+unsigned.End-unsigned.Start
+	entry, err := yum.NewEntry(&signed, name, chosen.size, chosen.digest)
 	if err != nil {
 		return err
 	}
 	rs.rpms = append(rs.rpms, entry)
-	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: size, SHA256: digest,
+	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: chosen.size, SHA256: chosen.digest,
 		open: func() (io.ReadCloser, error) {
 			f, err := os.Open(file)
 			if err != nil {
@@ -157,9 +160,37 @@ func (rs *packages) addRPM(a release.Artifact, file string) error {
 			return struct {
 				io.Reader
 				io.Closer
-			}{rest(f), f}, nil
+			}{chosen.read(f), f}, nil
 		}})
 	return nil
+}
+
+// A signedRPM is an rpm with a signature: another beginning, and the rest of the unsigned one.
+type signedRPM struct {
+	begin  []byte
+	start  int64 // of the rest
+	size   int64
+	digest string // SHA-256, in hex
+}
+
+func signRPM(f *os.File, size int64, unsigned *rpm.File, key *openpgp.Key, at time.Time) (signedRPM, error) {
+	signature, isRSA, err := key.Sign(unsigned.Header, at)
+	if err != nil {
+		return signedRPM{}, err
+	}
+	s := signedRPM{begin: unsigned.Signed(signature, isRSA), start: unsigned.Start}
+	s.size = int64(len(s.begin)) + size - s.start
+	sum := sha256.New()
+	if _, err := io.Copy(sum, s.read(f)); err != nil {
+		return s, err
+	}
+	s.digest = hex.EncodeToString(sum.Sum(nil))
+	return s, nil
+}
+
+// read reads it, given the unsigned one.
+func (s signedRPM) read(unsigned io.ReaderAt) io.Reader {
+	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.size-int64(len(s.begin))))
 }
 
 // pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers fetch

@@ -191,13 +191,21 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	clients(t, to, key, left)
 
 	// Two keys sign while users change from one to the other.
-	next := newKey(t, 0)
-	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.4"), to, next); err == nil ||
-		!strings.Contains(err.Error(), "its signature is by none of the keys") {
-		t.Errorf("a stranger's key: %v", err)
-	}
-	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.4"), to, key, next); err != nil {
+	next, last := newKey(t, 0), o.packaged(t, "v1.37.0+acme.4")
+	if _, err := o.publishPackages(t, last, to, key); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{last, o.packaged(t, "v1.37.0+acme.5")} {
+		if _, err := o.publishPackages(t, dir, to, next); err == nil || !strings.Contains(err.Error(), "its signature is by none of the keys") {
+			t.Errorf("a stranger's key: %v", err)
+		}
+	}
+	rpms := contents(t, filepath.Join(stable, "rpm", "x86_64"))
+	if _, err := o.publishPackages(t, last, to, next, key); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rpms, contents(t, filepath.Join(stable, "rpm", "x86_64"))); diff != "" {
+		t.Errorf("rpms have changed:\n%s", diff)
 	}
 	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.5"), to, next); err != nil {
 		t.Errorf("the new key by itself: %v", err)
