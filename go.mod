@@ -36,6 +36,7 @@ require (
 	github.com/google/licensecheck v0.3.1
 	github.com/klauspost/compress v1.20.3
 	github.com/knqyf263/go-deb-version v0.0.0-20241115132648-6f4aee6ccd23
+	github.com/knqyf263/go-rpm-version v0.0.0-20260811110310-1815e1f1b790
 	github.com/magefile/mage v1.17.2
 	github.com/mattn/go-shellwords v1.0.12
 	github.com/moby/sys/mountinfo v0.7.3

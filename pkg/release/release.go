@@ -44,6 +44,14 @@ type Release struct {
 	Artifacts []Artifact          `json:"artifacts" jsonschema:"what the release consists of, by name"`
 	Inputs    []Input             `json:"inputs" jsonschema:"what the artifacts were made from"`
 	Overrides []Override          `json:"overrides,omitempty" jsonschema:"modules newer than upstream selected, or from a fork"`
+
+	BasePackages BasePackages `json:"basePackages,omitzero" jsonschema:"absent unless there are debs or rpms: packages that they may require though repositories of the release lack them"`
+}
+
+// BasePackages are names of packages that systems have, or find in their own repositories, by format.
+type BasePackages struct {
+	Deb []string `json:"deb,omitempty" jsonschema:"as Debian calls them"`
+	RPM []string `json:"rpm,omitempty" jsonschema:"as distributions with rpm call them"`
 }
 
 // An Override is a module that the tree raises above the version that upstream selected, or whose code comes from a fork.

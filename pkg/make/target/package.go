@@ -129,4 +129,5 @@ func (t *Package) Describe(b *Build, d *describe.Spec) {
 		a.Members = append(a.Members, release.Member{Path: t.installed(bin)[1:], Artifact: bin.Artifact()})
 	}
 	d.AddFile(a, s.Output, s.SHA512)
+	d.Release.BasePackages = release.BasePackages(b.Catalog.BasePackages)
 }

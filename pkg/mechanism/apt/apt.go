@@ -116,9 +116,16 @@ func SHA256(content []byte) string { s := sha256.Sum256(content); return hex.Enc
 
 func stamp(t time.Time) string { return t.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " UTC" }
 
-// DateOf returns the date of a file Release.
-func DateOf(release []byte) (time.Time, error) {
-	return time.Parse("Mon, 02 Jan 2006 15:04:05 MST", Entry(release).Field("Date"))
+// Dates returns the date of a file Release, and until when it is good: the zero time is forever.
+func Dates(release []byte) (date, until time.Time, err error) {
+	const form = "Mon, 02 Jan 2006 15:04:05 MST"
+	if date, err = time.Parse(form, Entry(release).Field("Date")); err != nil {
+		return date, until, err
+	}
+	if text := Entry(release).Field("Valid-Until"); text != "" {
+		until, err = time.Parse(form, text)
+	}
+	return date, until, err
 }
 
 // Names reports whether a file Release names an index with a content.

@@ -142,14 +142,14 @@ func (p *Package) tags(payload string) []tag {
 	}
 	for i, script := range []string{p.Scripts.Pre, p.Scripts.Post, p.Scripts.Preun, p.Scripts.Postun} {
 		if script != "" {
-			tags = append(tags, text(1023+uint32(i), script), text(1085+uint32(i), shell))
+			tags = append(tags, text(1023+uint32(i), script), text(1085+uint32(i), Shell))
 		}
 	}
 	return tags
 }
 
-// shell runs scripts.
-const shell = "/bin/sh"
+// Shell runs scripts. A package that has scripts requires this file.
+const Shell = "/bin/sh"
 
 // algorithm is OpenPGP's number for SHA-256.
 const algorithm = 8
@@ -223,7 +223,7 @@ func (p *Package) relationTags() []tag {
 	requires := list(p.Requires)
 	for i, script := range []string{p.Scripts.Pre, p.Scripts.Post, p.Scripts.Preun, p.Scripts.Postun} {
 		if script != "" {
-			requires = append(requires, one{relation.Relation{Name: shell}, interpreter | ofScript<<i})
+			requires = append(requires, one{relation.Relation{Name: Shell}, interpreter | ofScript<<i})
 		}
 	}
 	for _, feature := range []relation.Relation{ // that an rpm must have to read this package

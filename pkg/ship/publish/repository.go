@@ -38,6 +38,7 @@ type packages struct {
 	debs    []apt.Entry // of the release
 	rpms    []yum.Entry
 	date    time.Time // of the release
+	base    release.BasePackages
 }
 
 // repositoryFolder returns the folder of the repositories that have a version. Candidates are in others than releases.
@@ -81,7 +82,7 @@ func hasPackages(r *release.Release) bool {
 
 // newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
 func newPackages(ctx context.Context, dir string, r *release.Release, keys openpgp.Keys, c Channel) (*packages, error) {
-	rs := &packages{keys: keys, channel: c, folder: repositoryFolder(r.Version), date: r.Date}
+	rs := &packages{keys: keys, channel: c, folder: repositoryFolder(r.Version), date: r.Date, base: r.BasePackages}
 	for _, a := range r.Artifacts {
 		var err error
 		file := filepath.Join(dir, filepath.FromSlash(a.Path))
@@ -200,12 +201,26 @@ func (rs *packages) pages(ctx context.Context, without string) ([]Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	debs, err := rs.debPages(ctx, gone)
+	debs, lacks, err := rs.debPages(ctx, gone)
 	if err != nil {
 		return nil, err
 	}
-	rpms, err := rs.rpmPages(ctx, gone)
+	rpms, more, err := rs.rpmPages(ctx, gone)
+	if lacks = append(lacks, more...); err == nil && len(lacks) > 0 {
+		err = &LackError{rs.folder, lacks}
+	}
 	return append(debs, rpms...), err
+}
+
+// A LackError says which packages of a release could not be installed from repositories, since what they need is not there.
+type LackError struct {
+	Folder string   // of the repositories, below the target
+	Lacks  []string // as in "deb kubelet 1.37.0-1 (amd64) needs mount"
+}
+
+func (e *LackError) Error() string {
+	return fmt.Sprintf("packages are not published, since %s would lack what they need:\n  %s\nMake a release that has it, too, or, if users have "+
+		"it from elsewhere, one whose release.yaml lists it in basePackages", e.Folder, strings.Join(e.Lacks, "\n  "))
 }
 
 // withdrawn returns the names of package files of withdrawn versions, and of another one.
@@ -249,39 +264,46 @@ func (rs *packages) stranger(name string, err error) error {
 	return fmt.Errorf("%s: %s: %w: add the key that has signed it, or move the repository away", rs.channel, path.Join(rs.folder, name), err)
 }
 
-func (rs *packages) debPages(ctx context.Context, gone map[string]bool) ([]Page, error) {
+// debPages returns the indexes for apt, and what the release's debs need and would not find.
+func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
 	entries, date := slices.Clone(rs.debs), rs.date
 	signed, err := rs.read(ctx, "deb/InRelease")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var before []byte
 	if signed != nil {
 		if before, err = rs.keys.Open(signed); err != nil {
-			return nil, rs.stranger("deb/InRelease", err)
+			return nil, nil, rs.stranger("deb/InRelease", err)
 		}
 		index, err := rs.named(ctx, before)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		entries = append(entries, apt.ReadPackages(index)...)
 	}
-	entries = slices.DeleteFunc(entries, func(e apt.Entry) bool { return gone[path.Base(e.Field("Filename"))] })
+	isGone := func(e apt.Entry) bool { return gone[path.Base(e.Field("Filename"))] }
+	entries = slices.DeleteFunc(entries, isGone)
+	lacks, err = apt.Lacking(slices.DeleteFunc(slices.Clone(rs.debs), isGone), entries, rs.base.Deb)
+	if err != nil {
+		return nil, nil, err
+	}
 	archs := map[string]bool{}
 	for _, e := range entries {
 		archs[e.Field("Architecture")] = true
 	}
 	index := apt.Packages(entries)
 	if before != nil {
-		was, err := apt.DateOf(before)
+		was, _, err := apt.Dates(before)
 		if err != nil {
-			return nil, rs.stranger("deb/InRelease", err)
+			return nil, nil, rs.stranger("deb/InRelease", err)
 		}
 		date = later(date, was, apt.Names(before, "Packages", index))
 	}
 	files := map[string][]byte{"Packages": index, "Packages.gz": apt.Compress(index)}
 	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, Files: files}
-	return rs.signedPages(ctx, files, r.Text(), date)
+	pages, err := rs.signedPages(ctx, files, r.Text(), date)
+	return pages, lacks, err
 }
 
 // later returns the date of an index: that of the index before if it is the same, and else a later one, since apt and dnf keep an index that is
@@ -356,11 +378,12 @@ func (rs *packages) compare(ctx context.Context, dir string, files []named) ([]P
 	return pages, nil
 }
 
-func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) ([]Page, error) {
+// rpmPages is the same for dnf.
+func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
 	entries, date := slices.Clone(rs.rpms), rs.date
 	repomd, err := rs.read(ctx, "rpm/repodata/repomd.xml")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if repomd != nil {
 		signature, err := rs.read(ctx, "rpm/"+signatureOf(repomd))
@@ -368,17 +391,23 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) ([]Page,
 			err = rs.keys.Check(repomd, signature)
 		}
 		if err != nil {
-			return nil, rs.stranger("rpm/repodata/repomd.xml", err)
+			return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
 		}
 		before, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) {
 			return rs.channel.Read(ctx, path.Join(rs.folder, "rpm", name))
 		})
 		if err != nil {
-			return nil, rs.stranger("rpm/repodata/repomd.xml", err)
+			return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
 		}
 		entries = append(entries, before...)
 	}
-	entries = slices.DeleteFunc(entries, func(e yum.Entry) bool { return gone[path.Base(e.Location)] })
+	isGone := func(e yum.Entry) bool { return gone[path.Base(e.Location)] }
+	entries = slices.DeleteFunc(entries, isGone)
+	// What has rpm has a shell.
+	lacks, err = yum.Lacking(slices.DeleteFunc(slices.Clone(rs.rpms), isGone), entries, append(slices.Clone(rs.base.RPM), rpm.Shell))
+	if err != nil {
+		return nil, nil, err
+	}
 	if repomd != nil {
 		was := time.Unix(yum.Revision(repomd), 0)
 		date = later(date, was, bytes.Equal(yum.Make(entries, was).Repomd, repomd))
@@ -386,11 +415,11 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) ([]Page,
 	m := yum.Make(entries, date)
 	signature, err := rs.keys.Sign(m.Repomd, date)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	public, err := rs.keys.Public()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var all []named
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
@@ -398,7 +427,8 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) ([]Page,
 	}
 	all = append(all, named{signatureOf(m.Repomd), signature}, named{"repodata/repomd.xml.key", public},
 		named{"repodata/repomd.xml.asc", signature}, named{"repodata/repomd.xml", m.Repomd})
-	return rs.compare(ctx, "rpm", all)
+	pages, err := rs.compare(ctx, "rpm", all)
+	return pages, lacks, err
 }
 
 // signatureOf returns the name of a signature of a repomd.xml that stays, so that a run that ended before it had replaced both files can be

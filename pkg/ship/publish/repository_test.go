@@ -41,16 +41,25 @@ func newKey(t *testing.T, lifetime time.Duration) *openpgp.Key {
 	return key
 }
 
-// packaged writes a release with a deb and an rpm.
+// packaged writes a release with a deb and an rpm, which require iptables.
 func (o owner) packaged(t *testing.T, version string) (dir string) {
+	t.Helper()
+	return o.requiring(t, version, "iptables >= 1.4", release.BasePackages{Deb: []string{"iptables"}, RPM: []string{"iptables"}})
+}
+
+// requiring writes a release with a deb and an rpm, which require another package.
+func (o owner) requiring(t *testing.T, version, other string, base release.BasePackages) (dir string) {
 	t.Helper()
 	of := stamp.ForPackages(version)
 	files := []archive.Entry{{Name: "usr/bin/tool", Mode: 0o755, Data: []byte("tool of " + version)}, {Name: "etc/tool", Data: []byte("a\n")}}
-	requires := []relation.Relation{{Name: "iptables", Op: ">=", Version: "1.4"}}
+	requires := make([]relation.Relation, 1)
+	if err := requires[0].UnmarshalText([]byte(other)); err != nil {
+		t.Fatal(err)
+	}
 	d := deb.Package{Name: "tool", Version: of + "-1", Arch: "amd64", Maintainer: "Acme <k8s@acme.example>", Summary: "A tool",
 		Depends: requires, Files: files, Time: time.Unix(1_700_000_000, 0)}
 	r := rpm.Package{Name: "tool", Version: of, Release: "1", Arch: "x86_64", Summary: "A <tool>", License: "MIT", Requires: requires,
-		Files: files, Time: time.Unix(1_700_000_000, 0)}
+		Scripts: rpm.Scripts{Post: "true"}, Files: files, Time: time.Unix(1_700_000_000, 0)}
 	var debFile, rpmFile bytes.Buffer
 	if err := errors.Join(d.Write(t.Context(), &debFile, ""), r.Write(t.Context(), &rpmFile, "")); err != nil {
 		t.Fatal(err)
@@ -58,7 +67,7 @@ func (o owner) packaged(t *testing.T, version string) (dir string) {
 	name := strings.ReplaceAll(of, "+", "-")
 	all := map[string][]byte{"packages/tool_" + name + "-1_amd64.deb": debFile.Bytes(), "packages/tool-" + name + "-1.x86_64.rpm": rpmFile.Bytes()}
 	dir = o.release(t, version, func(described *release.Release) {
-		described.Date = time.Unix(1_700_000_000, 0)
+		described.Date, described.BasePackages = time.Unix(1_700_000_000, 0), base
 		for name, data := range all {
 			a := artifact(name, release.Deb, data)
 			a.Path, a.Platform = name, platform.Platform{OS: "linux", Arch: "amd64"}
@@ -129,7 +138,7 @@ func dates(t *testing.T, dir string) (forApt, forDNF int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := apt.DateOf(text)
+	at, _, err := apt.Dates(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,6 +272,49 @@ func clients(t *testing.T, to string, key *openpgp.Key, want []string) {
 			if err != nil || !strings.Contains(string(out), "Signature, key ID") || strings.Contains(string(out), "NOKEY") {
 				t.Errorf("%v: %s", err, out)
 			}
+		}
+	}
+}
+
+// What cannot be installed from a repository and the system's own is not published.
+func TestRepositoriesAreClosed(t *testing.T) {
+	t.Parallel()
+	o, to, key := newOwner(t), t.TempDir(), newKey(t, 0)
+	none, both := release.BasePackages{}, []string{"deb", "rpm"}
+	_, err := o.publishPackages(t, o.requiring(t, "v1.37.0+acme.1", "iptables", release.BasePackages{Deb: []string{"iptables"}}), to, key)
+	if lacks, ok := errors.AsType[*LackError](err); !ok || len(contents(t, to)) > 0 ||
+		!slices.Equal(lacks.Lacks, []string{"rpm tool 1.37.0+acme.1-1 (x86_64) needs iptables"}) {
+		t.Errorf("without iptables: %v, and %d files were sent", err, len(contents(t, to)))
+	}
+	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.1"), to, key); err != nil {
+		t.Fatal(err)
+	}
+	for requires, want := range map[string][]string{
+		"tool < 1.37.0+acme.2": nil, "tool < 1.37.0+acme.1": both,
+		"tool > 1.37.0+acme.1": nil, "tool > 1.37.0+acme.2-1": both,
+		"tool >= 1.37.0~rc.1": nil, "tool >= 1.37.0+acme.10": both,
+		"tool <= 1.37.0+acme.1-1": nil, "tool <= 1.37.0": both,
+		"tool = 1.37.0+acme.1-1": nil, "tool = 1.37.0+acme.1": {"deb"}, // for rpm, this is every release of that version
+		"tools": both,
+	} {
+		accepted, err := Accept(t.Context(), o.requiring(t, "v1.37.0+acme.2", requires, none), o.want(), "", time.Now())
+		if err == nil {
+			err = accepted.SignPackages(openpgp.Keys{key})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = accepted.Plan(t.Context(), folder(to))
+		var got []string
+		if lacks, ok := errors.AsType[*LackError](err); ok {
+			for _, one := range lacks.Lacks {
+				got = append(got, one[:3])
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q lack it, want %q", requires, got, want)
 		}
 	}
 }

@@ -41,6 +41,9 @@ type Catalog struct {
 	Maintainer string             `json:"maintainer,omitempty" file:"optional"` // of packages: "NAME <ADDRESS>"
 	Registry   string             `json:"registry" file:"required"`             // the images' names begin with it
 
+	// BasePackages are those that packages may require though no repository of the release has them.
+	BasePackages BasePackages `json:"basePackages,omitzero" file:"optional"`
+
 	// Embargo is the time until which nothing of the tree may leave this machine; zero: there is none.
 	Embargo time.Time `json:"embargo,omitzero" file:"optional"`
 

@@ -41,6 +41,7 @@
 //	   folders: [/var/lib/kubelet], requires: [kubernetes-cni >= 1.2.0], deb: {requires: [mount]}}
 //	- {name: kubernetes-cni, binaries: [bridge, host-local], folder: /opt/cni/bin, summary: Plugins for networks}
 //	maintainer: Acme <k8s@acme.example>   # of packages
+//	basePackages: {deb: [mount]}          # that these may require though no repository of the release has them
 //	registry: registry.k8s.io   # the images' names begin with it
 //
 // The fields are those of [Catalog], [Source], [Binary], [Image], [Addon] and [Package] that have a tag `file`. To add one, add it to its struct

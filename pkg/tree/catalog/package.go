@@ -55,6 +55,12 @@ func (p Package) With(of Relations) Relations {
 	}
 }
 
+// BasePackages are names of packages that systems have, or find in their own repositories, by format.
+type BasePackages struct {
+	Deb []string `json:"deb,omitempty" file:"optional"`
+	RPM []string `json:"rpm,omitempty" file:"optional"`
+}
+
 // Scripts are lines for a shell, in files of PackageFolder. The first two run at installs and upgrades, the others when a package is removed
 // and no version of it follows.
 type Scripts struct {
@@ -86,6 +92,9 @@ var (
 	// A package's name is one that Debian and rpm accept. A dot would be that of NAME.deb.
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z0-9]$`)
 
+	// Other people's packages have other names.
+	basePackage = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+._-]*$`)
+
 	packageSummary = regexp.MustCompile(`^[^\n]{1,79}$`)
 	maintainer     = regexp.MustCompile(`^[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>$`)
 	absolute       = regexp.MustCompile(`^(/[A-Za-z0-9._@-]+)+$`)
@@ -113,6 +122,18 @@ func (c *checker) checkPackages() {
 	}
 	c.match(&c.Maintainer, maintainer, "a name and an address like Acme <k8s@acme.example>")
 	c.checkPackageFiles()
+	c.checkBasePackages(c.BasePackages.Deb, first)
+	c.checkBasePackages(c.BasePackages.RPM, first)
+}
+
+// checkBasePackages checks a list of base packages. Packages of the release are on lines.
+func (c *checker) checkBasePackages(list []string, lines map[string]int) {
+	once(c, "base package", list)
+	for i := range list {
+		if c.match(&list[i], basePackage, "the name of a package, in any version, like iptables"); lines[list[i]] > 0 {
+			c.add(c.line(&list[i]), "base package %s is one of the release, on line %d: repositories must have it", list[i], lines[list[i]])
+		}
+	}
 }
 
 func (c *checker) checkPackageFolders(p *Package) {

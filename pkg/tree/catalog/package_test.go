@@ -18,6 +18,7 @@ func packaged(t *testing.T, edits ...edit) (root string) {
    requires: [iptables >= 1.4, mount], rpm: {conflicts: [tar]}, scripts: {preremove: bye.sh}}
 - {name: dns, binaries: [dnsctl], folder: /opt/dns, summary: Asks for names}
 maintainer: Acme <k8s@acme.example>
+basePackages: {deb: [iptables], rpm: [iptables, mount]}
 registry: a.b
 `}}, edits...)...)
 	for name, text := range map[string]string{"node.deb/etc/default/node": "A=\n", "bye.sh": "true\n"} {
@@ -72,7 +73,10 @@ func TestProblemsWithPackages(t *testing.T) {
 		"nobody": {edit{"maintainer: Acme <k8s@acme.example>\n", ""},
 			"packages need a maintainer, whom users can ask, as in maintainer: Acme <k8s@acme.example>"},
 		"no script": {edit{"bye.sh", "../bye.sh"}, "package node: there is no file release/bye.sh with a script"},
-		"same file": {edit{"[dnsctl], folder: /opt/dns", "[kubelet]"}, "package dns: /usr/bin/kubelet is in package node, too"},
+		"odd base package": {edit{"deb: [iptables]", "deb: [iptables >= 1]"},
+			`"iptables >= 1" is not the name of a package, in any version, like iptables`},
+		"own base package": {edit{"deb: [iptables]", "deb: [dns]"}, "base package dns is one of the release, on line 15: repositories must have it"},
+		"same file":        {edit{"[dnsctl], folder: /opt/dns", "[kubelet]"}, "package dns: /usr/bin/kubelet is in package node, too"},
 		"two versions": {edit{"[dnsctl]", "[dnsctl, kubelet]"}, `package dns: binary "kubelet" has version that of the release, ` +
 			"and another one in it v1.2.3; a package has one version"},
 		"nothing in it": {edit{"binaries: [dnsctl], folder: /opt/dns, ", ""},
