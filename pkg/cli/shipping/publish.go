@@ -21,8 +21,9 @@ import (
 
 func newPublish(o commands) *cobra.Command {
 	var by trusted
-	var to, images, registry, layout string
+	var to, images, registry, layout, address string
 	var move, packages []string
+	var days int
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "publish [folder|bundle]",
@@ -44,7 +45,9 @@ a target. The images of a bundle for one platform have tags there for that platf
 
 --packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs: core:/stable:/v1.37/deb for
 apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are below core:/prerelease:. They keep all
-versions. Name two keys while users change from one to another.
+versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in release.yaml.
+--url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the repositories.
+--valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -64,6 +67,10 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			}
 			if to == "" && len(packages) > 0 {
 				return badrequest.Mark(errors.New("repositories of packages are in a folder: name it, --to file:///srv/k8s"))
+			}
+			if len(packages) == 0 && (address != "" || c.Flags().Changed("valid-days")) {
+				return badrequest.Mark(errors.New(
+					"--url and --valid-days are about repositories of packages: name the key that signs these, --packages-key ~/packages.key"))
 			}
 			if to != "" {
 				if channel, err = openTarget(to); err != nil {
@@ -101,7 +108,11 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				if err != nil {
 					return err
 				}
-				if err := accepted.SignPackages(keys); err != nil {
+				how := publish.Repositories{Keys: keys, URL: address, Now: o.Now()}
+				if c.Flags().Changed("valid-days") {
+					how.Days = &days
+				}
+				if err := accepted.SignPackages(how); err != nil {
 					return err
 				}
 			}
@@ -129,6 +140,9 @@ written. A run that was interrupted is continued by the same command. Nothing is
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().StringSliceVar(&move, "move-tag", nil, "an `image` whose tag may move, though nothing says that it moves forward")
 	packagesFlag(c, &packages)
+	c.Flags().StringVar(&address, "url", "", "the `URL` at which users find --to, such as https://dl.example.com, for acme.sources and acme.repo")
+	c.Flags().IntVar(&days, "valid-days", 0,
+		"for how many `days` apt accepts the index of packages, 0 for ever (default those of the index before, else 0)")
 	c.Flags().StringVar(&images, "image-repository", "",
 		"the `repository` that has the images, for kubeadm.yaml and images.txt (default --registry, or that of the release)")
 	return c
@@ -158,7 +172,7 @@ packages list it no more; --packages-key signs them again.`,
 			if err != nil {
 				return err
 			}
-			p, err := publish.Withdraw(c.Context(), channel, args[0], reason, keys)
+			p, err := publish.Withdraw(c.Context(), channel, args[0], reason, publish.Repositories{Keys: keys, Now: o.Now()})
 			if errors.Is(err, publish.ErrNoKey) {
 				return badrequest.Mark(fmt.Errorf("%w: --packages-key ~/packages.key", err))
 			}
@@ -299,6 +313,12 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 	}
 	if p.Packages != "" {
 		fmt.Fprintf(w, "repositories of packages: %[1]s/deb and %[1]s/rpm\n", p.Packages)
+		switch {
+		case len(p.ForUsers) > 0:
+			fmt.Fprintf(w, "files with which users add them: %s\n", strings.Join(p.ForUsers, " and "))
+		case p.Withdrawn == "":
+			fmt.Fprintln(w, "no files with which users add them: --url https://dl.example.com says where they are")
+		}
 	}
 	fmt.Fprintf(w, "below the address of %s, the release is at %s\n", p.Target, p.URLPath)
 	_, err = fmt.Fprintf(w, "%s, %s %s; %s, %s there already\n", session.Count(all.files, "file"), console.Size(all.bytes), verb,

@@ -190,7 +190,7 @@ func TestReadersAlwaysFindWhatMarkersName(t *testing.T) {
 	for _, dir := range dirs {
 		o.publish(t, dir, to)
 	}
-	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.6", "a test", nil)
+	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.6", "a test", Repositories{})
 	if err == nil {
 		err = p.Send(t.Context(), func() {})
 	}

@@ -35,6 +35,7 @@ type Publication struct {
 	URLPath   string   `json:"urlPath"`             // of its folder, below the site's address
 	Withdrawn string   `json:"withdrawn,omitempty"` // why it is withdrawn
 	Packages  string   `json:"packages,omitempty"`  // the folder of the repositories that have its packages
+	ForUsers  []string `json:"forUsers,omitempty"`  // files with which apt and dnf find these
 	Objects   []Object `json:"objects"`             // in the order of sending, release.json last
 	Pages     []Page   `json:"pages"`               // the same
 	Markers   []Marker `json:"markers"`

@@ -320,13 +320,13 @@ func TestWithdrawnVersionStaysAndIsNotMarked(t *testing.T) {
 	o.publish(t, second, to)
 	before := contents(t, to)
 	withdraw := func(version, why string) error {
-		p, err := Withdraw(t.Context(), folder(to), version, why, nil)
+		p, err := Withdraw(t.Context(), folder(to), version, why, Repositories{})
 		if err != nil {
 			return err
 		}
 		return p.Send(t.Context(), func() {})
 	}
-	planned, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it <leaks>", nil)
+	planned, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it <leaks>", Repositories{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,6 @@ import (
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/checksum"
 	"slipway.build/pkg/mechanism/imagename"
-	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/mechanism/suggest"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/bundle"
@@ -38,7 +37,7 @@ type Release struct {
 	dir       string
 	want      verify.Want
 	bundle    *bundle.Bundle // nil if it is in a folder
-	keys      openpgp.Keys   // of repositories of packages; nil: there are none
+	packages  Repositories   // of its packages
 }
 
 // A RefusedError says that a release is not what it should be, or not signed as it should be.
@@ -122,17 +121,18 @@ func (r *Release) Bundle(ctx context.Context, q bundle.Request, layoutDir, outpu
 	return q.Write(ctx, r.dir, layoutDir, output, waiting)
 }
 
-// SignPackages has the release's debs and rpms published, too, in repositories that keys sign. It returns an error if there are none, or if
-// nobody has given the version a name.
-func (r *Release) SignPackages(keys openpgp.Keys) error {
+// SignPackages has the release's debs and rpms published, too, in signed repositories. It returns an error if there are none, or if nobody has
+// given the version a name.
+func (r *Release) SignPackages(q Repositories) error {
 	switch {
 	case !hasPackages(r.described):
 		return fmt.Errorf("release %s has no packages: it was made without them", r.described.Version)
 	case stamp.IsUntagged(r.described.Version):
 		return fmt.Errorf("packages of %s are not published: it has no tag, so nothing says which version is newer", r.described.Version)
 	}
-	r.keys = keys
-	return nil
+	q.URL = strings.TrimRight(q.URL, "/")
+	r.packages = q
+	return q.check()
 }
 
 // checkVersion returns an error if no release with a version may be published.
@@ -227,12 +227,12 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 	p := &Publication{Target: c.String(), Version: version, URLPath: site.URLPath(site.Folder(version)) + "/", channel: c,
 		release: r.described, Objects: slices.Clone(r.objects)}
 	var rs *packages
-	if r.keys != nil {
+	if r.packages.Keys != nil {
 		var err error
-		if rs, err = newPackages(ctx, r.dir, r.described, r.keys, c); err != nil {
+		if rs, err = newPackages(ctx, r.dir, r.described, r.packages, c); err != nil {
 			return nil, err
 		}
-		p.Packages, p.Objects = rs.folder, append(rs.objects, p.Objects...)
+		p.Packages, p.ForUsers, p.Objects = rs.folder, rs.usersFiles(), append(rs.objects, p.Objects...)
 	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {
@@ -262,8 +262,8 @@ func (p *Publication) indexPage(ctx context.Context) ([]Page, error) {
 var ErrNoKey = errors.New("there are packages of it in repositories, which a key must sign again")
 
 // Withdraw returns what changes at a target if nobody should use a version any more: its files stay, say why, and no marker names it. It
-// writes nothing. Keys sign the repositories that had its packages; nil: there are none.
-func Withdraw(ctx context.Context, c Channel, version, why string, keys openpgp.Keys) (*Publication, error) {
+// writes nothing. Its packages go from the repositories.
+func Withdraw(ctx context.Context, c Channel, version, why string, q Repositories) (*Publication, error) {
 	why = strings.TrimSpace(why)
 	if why == "" || len(why) >= site.MaxReason || strings.ContainsFunc(why, unicode.IsControl) {
 		return nil, badrequest.Mark(fmt.Errorf("say why %s is withdrawn, in one line", version))
@@ -296,14 +296,14 @@ func Withdraw(ctx context.Context, c Channel, version, why string, keys openpgp.
 		}
 		index, err := p.indexPage(ctx)
 		pages := append([]Page{notice}, index...) // the notice first: readers of the page find it
-		if err != nil || keys == nil {
+		if err != nil || q.Keys == nil {
 			return pages, err
 		}
 		p.Packages = repositoryFolder(version)
-		more, err := (&packages{keys: keys, channel: c, folder: p.Packages}).pages(ctx, version)
+		more, err := (&packages{Repositories: q, channel: c, folder: p.Packages}).pages(ctx, version)
 		return append(pages, more...), err
 	}
-	if keys == nil && hasPackages(r) {
+	if q.Keys == nil && hasPackages(r) {
 		_, err := c.Head(ctx, path.Join(repositoryFolder(version), "deb/InRelease"), -1, "")
 		if err == nil {
 			return nil, ErrNoKey

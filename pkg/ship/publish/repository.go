@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/mechanism/apt"
+	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/deb"
 	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/mechanism/rpm"
@@ -28,16 +29,39 @@ import (
 	"slipway.build/pkg/tree/stamp"
 )
 
+// Repositories says how packages are published.
+type Repositories struct {
+	Keys openpgp.Keys // sign; nil: there are no repositories
+	URL  string       // where users find the target, such as https://dl.example.com; "": nobody says
+	Days *int         // that apt accepts an index, from Now; 0: forever; nil: as many as the index before
+	Now  time.Time
+}
+
+// maxDays bounds Days.
+const maxDays = 3650
+
+// check returns an error if the address or the days are none.
+func (q Repositories) check() error {
+	if q.Days != nil && (*q.Days < 0 || *q.Days > maxDays) {
+		return badrequest.Mark(fmt.Errorf("an index is good for 1 to %d days, or, with 0, forever: not for %d", maxDays, *q.Days))
+	}
+	if q.URL != "" {
+		return checkURL(q.URL)
+	}
+	return nil
+}
+
 // A packages is the two repositories of a minor version, at the paths that upstream's have: one for apt, flat, and one for dnf. They have
 // the packages of all versions that were published and not withdrawn.
 type packages struct {
-	keys    openpgp.Keys
+	Repositories
 	channel Channel
 	folder  string // at the target, of both
 	objects []Object
 	debs    []apt.Entry // of the release
 	rpms    []yum.Entry
-	date    time.Time // of the release
+	version string    // of the release
+	date    time.Time // of that
 	base    release.BasePackages
 }
 
@@ -81,8 +105,8 @@ func hasPackages(r *release.Release) bool {
 }
 
 // newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
-func newPackages(ctx context.Context, dir string, r *release.Release, keys openpgp.Keys, c Channel) (*packages, error) {
-	rs := &packages{keys: keys, channel: c, folder: repositoryFolder(r.Version), date: r.Date, base: r.BasePackages}
+func newPackages(ctx context.Context, dir string, r *release.Release, q Repositories, c Channel) (*packages, error) {
+	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(r.Version), version: r.Version, date: r.Date, base: r.BasePackages}
 	for _, a := range r.Artifacts {
 		var err error
 		file := filepath.Join(dir, filepath.FromSlash(a.Path))
@@ -129,7 +153,7 @@ func (rs *packages) addRPM(ctx context.Context, a release.Artifact, file string)
 	}
 	name := path.Join(a.Identity.Arch, path.Base(a.Path))
 	var chosen signedRPM
-	for i, key := range rs.keys {
+	for i, key := range rs.Keys {
 		s, err := signRPM(f, a.Size, unsigned, key, rs.date)
 		if err != nil {
 			return err
@@ -209,7 +233,11 @@ func (rs *packages) pages(ctx context.Context, without string) ([]Page, error) {
 	if lacks = append(lacks, more...); err == nil && len(lacks) > 0 {
 		err = &LackError{rs.folder, lacks}
 	}
-	return append(debs, rpms...), err
+	if err != nil {
+		return nil, err
+	}
+	users, err := rs.usersPages(ctx)
+	return slices.Concat(debs, rpms, users), err
 }
 
 // A LackError says which packages of a release could not be installed from repositories, since what they need is not there.
@@ -266,14 +294,14 @@ func (rs *packages) stranger(name string, err error) error {
 
 // debPages returns the indexes for apt, and what the release's debs need and would not find.
 func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
-	entries, date := slices.Clone(rs.debs), rs.date
+	entries := slices.Clone(rs.debs)
 	signed, err := rs.read(ctx, "deb/InRelease")
 	if err != nil {
 		return nil, nil, err
 	}
 	var before []byte
 	if signed != nil {
-		if before, err = rs.keys.Open(signed); err != nil {
+		if before, err = rs.Keys.Open(signed); err != nil {
 			return nil, nil, rs.stranger("deb/InRelease", err)
 		}
 		index, err := rs.named(ctx, before)
@@ -293,17 +321,42 @@ func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		archs[e.Field("Architecture")] = true
 	}
 	index := apt.Packages(entries)
-	if before != nil {
-		was, _, err := apt.Dates(before)
-		if err != nil {
-			return nil, nil, rs.stranger("deb/InRelease", err)
-		}
-		date = later(date, was, apt.Names(before, "Packages", index))
+	date, until, err := rs.dates(before, index)
+	if err != nil {
+		return nil, nil, err
 	}
 	files := map[string][]byte{"Packages": index, "Packages.gz": apt.Compress(index)}
-	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, Files: files}
+	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, ValidUntil: until, Files: files}
 	pages, err := rs.signedPages(ctx, files, r.Text(), date)
 	return pages, lacks, err
+}
+
+// dates returns the date of an index for apt, and until when that is good: the zero time is forever. One that ends is dated now, so that the same
+// publication again makes it last longer.
+func (rs *packages) dates(before, index []byte) (date, until time.Time, err error) {
+	var was, end time.Time
+	if before != nil {
+		if was, end, err = apt.Dates(before); err != nil {
+			return date, until, rs.stranger("deb/InRelease", err)
+		}
+	}
+	valid := time.Duration(0)
+	switch {
+	case rs.Days != nil:
+		valid = time.Duration(*rs.Days) * 24 * time.Hour
+	case !end.IsZero():
+		valid = end.Sub(was)
+	}
+	if date = rs.date; valid > 0 {
+		date = rs.Now.Truncate(time.Second)
+	}
+	if before != nil {
+		date = later(date, was, valid == 0 && end.IsZero() && apt.Names(before, "Packages", index))
+	}
+	if valid > 0 {
+		until = date.Add(valid)
+	}
+	return date, until, nil
 }
 
 // later returns the date of an index: that of the index before if it is the same, and else a later one, since apt and dnf keep an index that is
@@ -337,15 +390,15 @@ func (rs *packages) named(ctx context.Context, text []byte) ([]byte, error) {
 
 // signedPages returns the files of the repository for apt.
 func (rs *packages) signedPages(ctx context.Context, files map[string][]byte, text []byte, at time.Time) ([]Page, error) {
-	inRelease, err := rs.keys.Clear(text, at)
+	inRelease, err := rs.Keys.Clear(text, at)
 	if err != nil {
 		return nil, err
 	}
-	detached, err := rs.keys.Sign(text, at)
+	detached, err := rs.Keys.Sign(text, at)
 	if err != nil {
 		return nil, err
 	}
-	public, err := rs.keys.Public()
+	public, err := rs.Keys.Public()
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +441,7 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	if repomd != nil {
 		signature, err := rs.read(ctx, "rpm/"+signatureOf(repomd))
 		if err == nil {
-			err = rs.keys.Check(repomd, signature)
+			err = rs.Keys.Check(repomd, signature)
 		}
 		if err != nil {
 			return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
@@ -413,11 +466,11 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		date = later(date, was, bytes.Equal(yum.Make(entries, was).Repomd, repomd))
 	}
 	m := yum.Make(entries, date)
-	signature, err := rs.keys.Sign(m.Repomd, date)
+	signature, err := rs.Keys.Sign(m.Repomd, date)
 	if err != nil {
 		return nil, nil, err
 	}
-	public, err := rs.keys.Public()
+	public, err := rs.Keys.Public()
 	if err != nil {
 		return nil, nil, err
 	}

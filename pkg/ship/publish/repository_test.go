@@ -84,14 +84,22 @@ func (o owner) requiring(t *testing.T, version, other string, base release.BaseP
 	return dir
 }
 
+// address is where users find targets.
+const address = "https://dl.example.com"
+
 // publishPackages publishes a release with its packages.
 func (o owner) publishPackages(t *testing.T, dir, to string, keys ...*openpgp.Key) (*Publication, error) {
+	t.Helper()
+	return o.publishAs(t, dir, to, Repositories{Keys: keys, URL: address})
+}
+
+func (o owner) publishAs(t *testing.T, dir, to string, q Repositories) (*Publication, error) {
 	t.Helper()
 	accepted, err := Accept(t.Context(), dir, o.want(), "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := accepted.SignPackages(keys); err != nil {
+	if err := accepted.SignPackages(q); err != nil {
 		return nil, err
 	}
 	p, err := accepted.Plan(t.Context(), folder(to))
@@ -173,14 +181,14 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	if diff := cmp.Diff(before, contents(t, to)); diff != "" {
 		t.Errorf("again:\n%s", diff)
 	}
-	clients(t, to, key, both)
+	clients(t, to, both)
 
 	// A withdrawn version is listed no more, and comes back with no other version.
-	if _, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", nil); !errors.Is(err, ErrNoKey) {
+	if _, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", Repositories{}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("withdrawn without a key: %v", err)
 	}
 	aptBefore, dnfBefore := dates(t, stable)
-	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", openpgp.Keys{key})
+	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.2", "it leaks", Repositories{Keys: openpgp.Keys{key}})
 	if err == nil {
 		err = p.Send(t.Context(), func() {})
 	}
@@ -197,7 +205,7 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	if diff := cmp.Diff(left, listed(t, stable)); diff != "" {
 		t.Errorf("after a withdrawal (-want +got):\n%s", diff)
 	}
-	clients(t, to, key, left)
+	clients(t, to, left)
 
 	// Two keys sign while users change from one to the other.
 	next, last := newKey(t, 0), o.packaged(t, "v1.37.0+acme.4")
@@ -222,23 +230,22 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 }
 
 // clients has apt and rpm read the stable repositories: apt lists versions, and rpm checks signatures.
-func clients(t *testing.T, to string, key *openpgp.Key, want []string) {
+func clients(t *testing.T, to string, want []string) {
 	t.Helper()
 	stable := filepath.Join(to, "core:", "stable:", "v1.37")
 	if apt, err := exec.LookPath("apt-get"); err != nil {
 		needs.Missing(t, "%v", err)
 	} else {
 		dir := t.TempDir()
-		public, err := key.Public()
+		sources, err := os.ReadFile(filepath.Join(stable, "acme.sources"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, "key.asc", public)
-		write(t, dir, "sources.list", []byte("deb [signed-by="+dir+"/key.asc arch=amd64] file:"+stable+"/deb/ /\n"))
+		write(t, dir, "acme.sources", bytes.ReplaceAll(sources, []byte(address), []byte("file://"+to)))
 		write(t, dir, "state/status", nil)
 		write(t, dir, "cache/archives/partial/x", nil)
 		write(t, dir, "state/lists/partial/x", nil)
-		options := []string{"-o", "Dir::Etc::sourcelist=" + dir + "/sources.list", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State=" + dir + "/state",
+		options := []string{"-o", "Dir::Etc::sourcelist=" + dir + "/acme.sources", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State=" + dir + "/state",
 			"-o", "Dir::State::status=" + dir + "/state/status", "-o", "Dir::Cache=" + dir + "/cache", "-o", "APT::Architecture=amd64",
 			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64"}
 		for _, args := range [][]string{append(options, "update", "--error-on=any"), append(options, "download", "tool="+want[0])} {
@@ -299,7 +306,7 @@ func TestRepositoriesAreClosed(t *testing.T) {
 	} {
 		accepted, err := Accept(t.Context(), o.requiring(t, "v1.37.0+acme.2", requires, none), o.want(), "", time.Now())
 		if err == nil {
-			err = accepted.SignPackages(openpgp.Keys{key})
+			err = accepted.SignPackages(Repositories{Keys: openpgp.Keys{key}})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -315,6 +322,60 @@ func TestRepositoriesAreClosed(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q lack it, want %q", requires, got, want)
+		}
+	}
+}
+
+// An index that is good for some days is signed again by the same publication, and by a withdrawal.
+func TestIndexesThatEnd(t *testing.T) {
+	t.Parallel()
+	o, to, key := newOwner(t), t.TempDir(), newKey(t, 0)
+	dir, now, days := o.packaged(t, "v1.37.0+acme.1"), time.Unix(1_750_000_000, 0), 30
+	index := func(step string, wantDate, wantUntil time.Time) {
+		t.Helper()
+		signed, err := os.ReadFile(filepath.Join(to, "core:/stable:/v1.37/deb/InRelease"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		date, until, err := apt.Dates(signed)
+		if err != nil || !date.Equal(wantDate) || !until.Equal(wantUntil) {
+			t.Errorf("%s: from %s until %s, %v; want from %s until %s", step, date, until, err, wantDate, wantUntil)
+		}
+	}
+	publish := func(days *int) {
+		t.Helper()
+		if _, err := o.publishAs(t, dir, to, Repositories{Keys: openpgp.Keys{key}, Days: days, Now: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(nil)
+	index("without an end", time.Unix(1_700_000_000, 0), time.Time{})
+	publish(&days)
+	index("for 30 days", now, now.AddDate(0, 0, 30))
+	now = now.AddDate(0, 0, 7)
+	publish(nil)
+	index("a week later", now, now.AddDate(0, 0, 30))
+	now = now.AddDate(0, 0, 7)
+	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.1", "it leaks", Repositories{Keys: openpgp.Keys{key}, Now: now})
+	if err == nil {
+		err = p.Send(t.Context(), func() {})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	index("withdrawn", now, now.AddDate(0, 0, 30))
+	days = 0
+	dir = o.packaged(t, "v1.37.0+acme.2")
+	publish(&days)
+	index("forever", now.Add(time.Second), time.Time{})
+}
+
+func TestNamesForUsers(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]string{"v1.37.0": "kubernetes", "v1.37.0-rc.1+Acme.10": "acme", "v1.37.0+my-acme-1-rc1": "my-acme",
+		"v1.37.0+acme2.1": "acme2", "v1.37.0+1": "kubernetes"} {
+		if got := usersName(version); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
 		}
 	}
 }
@@ -381,7 +442,7 @@ func TestInterruptedRepositories(t *testing.T) {
 		}
 		accepted, err := Accept(t.Context(), second, o.want(), "", time.Now())
 		if err == nil {
-			err = accepted.SignPackages(openpgp.Keys{key})
+			err = accepted.SignPackages(Repositories{Keys: openpgp.Keys{key}, URL: address})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -409,12 +470,12 @@ func TestInterruptedRepositories(t *testing.T) {
 // whatIsNamedIsThere reads repositories as apt and dnf do: what is signed, then indexes by digest, then packages.
 func whatIsNamedIsThere(t *testing.T, dir string, key *openpgp.Key) {
 	t.Helper()
-	rs := &packages{keys: openpgp.Keys{key}, channel: folder(dir)}
+	rs := &packages{Repositories: Repositories{Keys: openpgp.Keys{key}}, channel: folder(dir)}
 	signed, err := rs.read(t.Context(), "deb/InRelease")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := rs.keys.Open(signed)
+	text, err := rs.Keys.Open(signed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,8 @@
 set -eux
 repo=/srv/k8s/core:/stable:/v1.36
 mkdir /etc/acme
-cat >/etc/acme/acme.repo <<END
-[acme]
-name=Acme
-baseurl=file://$repo/rpm/
-gpgcheck=1
-repo_gpgcheck=1
-gpgkey=file://$repo/rpm/repodata/repomd.xml.key
+cp $repo/acme.repo /etc/acme/
+cat >/etc/acme/base.repo <<END
 [base]
 name=Base
 baseurl=file:///srv/base
@@ -36,9 +31,8 @@ cp /kept $repo/rpm/repodata/repomd.xml
 for file in "$repo"/rpm/x86_64/kubelet-*; do echo >>"$file"; done
 fails dnf install kubelet
 
-cp $repo/deb/Release.key /etc/apt/acme.asc
-rm -f /etc/apt/sources.list.d/*
-echo "deb [signed-by=/etc/apt/acme.asc] file:$repo/deb/ /" >/etc/apt/sources.list
+rm -f /etc/apt/sources.list.d/* /etc/apt/sources.list
+cp $repo/acme.sources /etc/apt/sources.list.d/
 apt-get update --error-on=any
 apt-get install -y --no-install-recommends kubelet=1.36.3+acme.1-1 dns-tools
 apt-get upgrade -y
