@@ -35,7 +35,8 @@ about them with what follows from it. It lists files that are missing, changed, 
 tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
 A file is compared with the release.json beside it, a published program, bin/OS/ARCH/NAME, with the one beside bin, and a
-kubernetes-inputs.tar without one with the sums in it. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a
+kubernetes-inputs.tar without one with the sums in it. An rpm in a repository, core:/stable:/v1.37/rpm/ARCH/NAME, is compared with that of the
+release below release/ which it names; the signature in its header, which the release's lacks, is left to rpm. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a
 folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
@@ -193,12 +194,15 @@ func (o commands) verify(ctx context.Context, args []string, want verify.Want) (
 		return one(b.Verify(ctx, want))
 	}
 	home, name := verify.Split(filepath.ToSlash(dir))
+	if verify.InRepository(name) {
+		return one(verify.One(ctx, dir, want))
+	}
 	described, err := release.Read(filepath.FromSlash(home))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	if err == nil {
-		if _, ok := described.Artifact(name); ok || name != path.Base(name) {
+		if _, ok := described.Artifact(name); ok || name != path.Base(name) || strings.HasSuffix(name, ".deb") || strings.HasSuffix(name, ".rpm") {
 			return one(verify.One(ctx, dir, want))
 		}
 	}

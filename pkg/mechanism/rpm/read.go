@@ -151,7 +151,8 @@ func (f *File) number(id uint32) int64 {
 type Info struct {
 	Name, Version, Release, Arch                                         string
 	Summary, Description, Packager, URL, License, Group, Host, SourceRPM string
-	Built, Installed, Unpacked                                           int64 // seconds since 1970, bytes, bytes
+	Changes                                                              string // in this version
+	Built, Installed, Unpacked                                           int64  // seconds since 1970, bytes, bytes
 
 	Provides, Requires, Conflicts, Recommends []Dependency
 
@@ -175,7 +176,7 @@ type Path struct {
 func (f *File) Info() Info {
 	i := Info{
 		Name: f.text(1000), Version: f.text(1001), Release: f.text(1002), Arch: f.text(1022), Summary: f.text(1004), Description: f.text(1005),
-		Packager: f.text(1015), URL: f.text(1020), License: f.text(1014), Group: f.text(1016), Host: f.text(1007), SourceRPM: f.text(1044),
+		Packager: f.text(1015), URL: f.text(1020), License: f.text(1014), Group: f.text(1016), Host: f.text(1007), SourceRPM: f.text(1044), Changes: f.text(1082),
 		Built: f.number(1006), Installed: f.number(1009),
 		Provides: f.dependencies(1047, 1112, 1113), Requires: f.dependencies(1049, 1048, 1050),
 		Conflicts: f.dependencies(1054, 1053, 1055), Recommends: f.dependencies(5046, 5048, 5047),
@@ -215,17 +216,30 @@ func (f *File) dependencies(name, flags, version uint32) []Dependency {
 // Signed returns what comes before the main header in a copy of the file that is signed: the lead, and a header of digests with a
 // signature of the main header. The rest of the file stays. IsRSA says of which kind the signature is.
 func (f *File) Signed(signature []byte, isRSA bool) []byte {
-	id := uint32(267)
+	id := uint32(ofOther)
 	if isRSA {
-		id = 268
+		id = ofRSA
 	}
-	var tags []tag
+	return f.begin(tag{id, typeBinary, uint32(len(signature)), signature})
+}
+
+// Unsigned returns what comes before the main header in the file that Signed had a copy of.
+func (f *File) Unsigned() []byte { return f.begin() }
+
+// Tags of signatures of the main header, by EdDSA and others, and by RSA.
+const (
+	ofOther = 267
+	ofRSA   = 268
+)
+
+// begin returns the lead, and a header of digests with other signatures.
+func (f *File) begin(signatures ...tag) []byte {
+	tags := signatures
 	for _, t := range f.signatures {
-		if t.id != 267 && t.id != 268 {
+		if t.id != ofOther && t.id != ofRSA {
 			tags = append(tags, t)
 		}
 	}
-	tags = append(tags, tag{id, typeBinary, uint32(len(signature)), signature})
 	h := header(signatureRegion, tags)
 	return append(append(bytes.Clone(f.lead), h...), make([]byte, -len(h)&7)...)
 }

@@ -59,7 +59,7 @@ func (o owner) requiring(t *testing.T, version, other string, base release.BaseP
 	d := deb.Package{Name: "tool", Version: of + "-1", Arch: "amd64", Maintainer: "Acme <k8s@acme.example>", Summary: "A tool",
 		Depends: requires, Files: files, Time: time.Unix(1_700_000_000, 0)}
 	r := rpm.Package{Name: "tool", Version: of, Release: "1", Arch: "x86_64", Summary: "A <tool>", License: "MIT", Requires: requires,
-		Scripts: rpm.Scripts{Post: "true"}, Files: files, Time: time.Unix(1_700_000_000, 0)}
+		Scripts: rpm.Scripts{Post: "true"}, Changes: "- Release " + version + ".", Files: files, Time: time.Unix(1_700_000_000, 0)}
 	var debFile, rpmFile bytes.Buffer
 	if err := errors.Join(d.Write(t.Context(), &debFile, ""), r.Write(t.Context(), &rpmFile, "")); err != nil {
 		t.Fatal(err)

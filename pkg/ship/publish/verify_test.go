@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -68,6 +69,67 @@ func TestWrongFilesOfASiteAreNamed(t *testing.T) {
 			if diff := cmp.Diff(want, bad); diff != "" || report.OK() != (len(want) == 0 || want[0].Status == verify.Unchecked) {
 				t.Errorf("%s %q, %s (-want +got):\n%s", tt.file, tt.content, where, diff)
 			}
+		}
+	}
+}
+
+// The rpms of a repository are those of releases, with signatures in their headers. Anything else in them is noticed.
+func TestPackagesOfARepositoryAreTheRelease(t *testing.T) {
+	t.Parallel()
+	o, to := newOwner(t), t.TempDir()
+	dir := o.packaged(t, "v1.37.0+acme.1")
+	if _, err := o.publishPackages(t, dir, to, newKey(t, 0)); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(to)))
+	t.Cleanup(server.Close)
+	const file = "core:/stable:/v1.37/rpm/x86_64/tool-1.37.0-acme.1-1.x86_64.rpm"
+	signed, err := os.ReadFile(filepath.Join(to, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.ReadFile(filepath.Join(dir, "packages", filepath.Base(file)))
+	if err != nil || len(plain) >= len(signed) {
+		t.Fatalf("%d bytes, signed %d, %v", len(plain), len(signed), err)
+	}
+	isRPM := func(f verify.File) bool { return f.Path == filepath.Base(file) }
+	header, last := bytes.LastIndex(signed, []byte("A <tool>")), len(signed)-1
+	for name, change := range map[string]func([]byte) []byte{
+		"":        func(b []byte) []byte { return b },
+		"header":  func(b []byte) []byte { b[header] ^= 1; return b },
+		"payload": func(b []byte) []byte { b[last] ^= 1; return b },
+		"longer":  func(b []byte) []byte { return append(b, 0) },
+		"shorter": func(b []byte) []byte { return b[:last] },
+	} {
+		write(t, to, file, change(bytes.Clone(signed)))
+		inFolder, err := verify.One(t.Context(), filepath.Join(to, file), o.want())
+		if err != nil {
+			t.Fatal(err)
+		}
+		byURL, err := verify.URL(t.Context(), server.URL+"/"+file, o.want())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, report := range []*verify.Report{inFolder, byURL} {
+			if report.OK() != (name == "") || !slices.ContainsFunc(report.Files, isRPM) || report.Signature != verify.Good {
+				t.Errorf("%s: %+v", name, report)
+			}
+		}
+	}
+
+	// Whoever has fetched a package and what describes it has them in one folder; the release has its packages in another.
+	beside := t.TempDir()
+	for _, name := range []string{"release.json", "release.json.sigstore.json"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, beside, name, data)
+	}
+	write(t, beside, filepath.Base(file), signed)
+	for _, file := range []string{filepath.Join(beside, filepath.Base(file)), filepath.Join(dir, "packages", "tool_1.37.0-acme.1-1_amd64.deb")} {
+		if report, err := verify.One(t.Context(), file, o.want()); err != nil || !report.OK() {
+			t.Errorf("%s: %+v, %v", file, report, err)
 		}
 	}
 }

@@ -18,9 +18,15 @@ import (
 )
 
 // Split returns the folder of the release that a file is of, by its slash-separated path, and the file's path in there. Published programs
-// are in folders of their own.
+// and packages are in folders of their own. Of an rpm in a repository, the folder is that of all that is published: see InRepository.
 func Split(file string) (dir, name string) {
+	if m := inRepository.FindStringSubmatch(file); m != nil {
+		return path.Clean(m[1]), m[2]
+	}
 	dir, name = path.Split(file)
+	if up, last := path.Split(path.Clean(dir)); last == release.PackageFolder && isPackage(name) {
+		return path.Clean(up), path.Join(last, name)
+	}
 	if parts := strings.Split(path.Clean(dir), "/"); len(parts) >= 3 && parts[len(parts)-3] == site.Programs {
 		name = path.Join(append(parts[len(parts)-3:], name)...)
 		dir = strings.Join(parts[:len(parts)-3], "/") + "/"

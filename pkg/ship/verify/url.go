@@ -15,6 +15,7 @@ import (
 	"slipway.build/pkg/mechanism/atomicfile"
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/tail"
+	"slipway.build/pkg/ship/site"
 )
 
 // URL is like Folder, of what a web server has below a URL with a final slash, or else of the one file there. Nothing is kept. A server
@@ -32,6 +33,13 @@ func URL(ctx context.Context, address string, want Want) (*Report, error) {
 	_, name := Split(u.Path)
 	at.base = u.JoinPath(strings.Repeat("../", 1+strings.Count(name, "/")))
 	at.base.Path = strings.TrimSuffix(at.base.Path, "/") + "/"
+	if InRepository(name) {
+		home, err := releaseOf(ctx, at, name)
+		if err != nil {
+			return nil, err
+		}
+		at.base, name = at.base.JoinPath(site.URLPath(home)+"/"), "../../"+name
+	}
 	return one(ctx, at, name, want)
 }
 

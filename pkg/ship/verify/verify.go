@@ -99,6 +99,13 @@ func Contents(ctx context.Context, dir string) (*Report, error) {
 // One is like Folder, but checks a single file of a release, by its path. Others need not be there, except for the description.
 func One(ctx context.Context, file string, want Want) (*Report, error) {
 	dir, name := Split(filepath.ToSlash(file))
+	if InRepository(name) {
+		home, err := releaseOf(ctx, folder(filepath.FromSlash(dir)), name)
+		if err != nil {
+			return nil, err
+		}
+		dir, name = path.Join(dir, home), "../../"+name
+	}
 	return one(ctx, folder(filepath.FromSlash(dir)), name, want)
 }
 
@@ -182,6 +189,15 @@ func one(ctx context.Context, at place, name string, want Want) (*Report, error)
 	report, err := c.contents(ctx, []string{name})
 	if err != nil {
 		return nil, err
+	}
+	if a := c.artifacts([]string{name})[0]; a.Kind == release.RPM && report.bad() && report.Files[0].Status != Missing {
+		if report.Files[0], err = signedCopy(ctx, at, a, report.Files[0]); err != nil {
+			return nil, err
+		}
+		report.finish()
+	}
+	if InRepository(name) {
+		report.Files[0].Path = path.Base(name)
 	}
 	if err := report.compare(want); err != nil {
 		return nil, err
@@ -333,7 +349,7 @@ func (c *content) artifacts(names []string) []release.Artifact {
 		}
 	}
 	if len(files) < len(names) {
-		files = append(files, c.programs(names)...)
+		files = slices.Concat(files, c.programs(names), c.packages(names))
 	}
 	return files
 }
