@@ -229,37 +229,45 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 	}
 }
 
+// newApt returns a function that runs a program of apt, which knows the stable repository alone.
+func newApt(t *testing.T, to string) func(args ...string) (string, error) {
+	t.Helper()
+	needs.Program(t, "apt-get")
+	dir := t.TempDir()
+	sources, err := os.ReadFile(filepath.Join(to, "core:/stable:/v1.37/acme.sources"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "acme.sources", bytes.ReplaceAll(sources, []byte(address), []byte("file://"+to)))
+	write(t, dir, "state/status", nil)
+	write(t, dir, "cache/archives/partial/x", nil)
+	write(t, dir, "state/lists/partial/x", nil)
+	return func(args ...string) (string, error) {
+		args = append(args, "-o", "Dir::Etc::sourcelist="+dir+"/acme.sources", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State="+dir+"/state",
+			"-o", "Dir::State::status="+dir+"/state/status", "-o", "Dir::Cache="+dir+"/cache", "-o", "APT::Architecture=amd64",
+			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64",
+			"-o", "Acquire::Check-Date=true", "-o", "Acquire::Check-Valid-Until=true") // which machines may have turned off
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+}
+
 // clients has apt and rpm read the stable repositories: apt lists versions, and rpm checks signatures.
 func clients(t *testing.T, to string, want []string) {
 	t.Helper()
 	stable := filepath.Join(to, "core:", "stable:", "v1.37")
-	if apt, err := exec.LookPath("apt-get"); err != nil {
-		needs.Missing(t, "%v", err)
-	} else {
-		dir := t.TempDir()
-		sources, err := os.ReadFile(filepath.Join(stable, "acme.sources"))
-		if err != nil {
-			t.Fatal(err)
+	run := newApt(t, to)
+	for _, args := range [][]string{{"apt-get", "update", "--error-on=any"}, {"apt-get", "download", "tool=" + want[0]}} {
+		if out, err := run(args...); err != nil {
+			t.Errorf("%s: %v\n%s", args, err, out)
 		}
-		write(t, dir, "acme.sources", bytes.ReplaceAll(sources, []byte(address), []byte("file://"+to)))
-		write(t, dir, "state/status", nil)
-		write(t, dir, "cache/archives/partial/x", nil)
-		write(t, dir, "state/lists/partial/x", nil)
-		options := []string{"-o", "Dir::Etc::sourcelist=" + dir + "/acme.sources", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State=" + dir + "/state",
-			"-o", "Dir::State::status=" + dir + "/state/status", "-o", "Dir::Cache=" + dir + "/cache", "-o", "APT::Architecture=amd64",
-			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64"}
-		for _, args := range [][]string{append(options, "update", "--error-on=any"), append(options, "download", "tool="+want[0])} {
-			cmd := exec.CommandContext(t.Context(), apt, args...)
-			cmd.Dir = dir
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("apt-get %s: %v\n%s", args[len(args)-2], err, out)
-			}
-		}
-		out, err := exec.CommandContext(t.Context(), "apt-cache", append(options, "madison", "tool")...).Output()
-		for _, version := range want {
-			if err != nil || !strings.Contains(string(out), version) {
-				t.Errorf("apt-cache: %v, no %s in %s", err, version, out)
-			}
+	}
+	out, err := run("apt-cache", "madison", "tool")
+	for _, version := range want {
+		if err != nil || !strings.Contains(out, version) {
+			t.Errorf("apt-cache: %v, no %s in %s", err, version, out)
 		}
 	}
 	if keys, err := exec.LookPath("rpmkeys"); err != nil {
@@ -279,103 +287,6 @@ func clients(t *testing.T, to string, want []string) {
 			if err != nil || !strings.Contains(string(out), "Signature, key ID") || strings.Contains(string(out), "NOKEY") {
 				t.Errorf("%v: %s", err, out)
 			}
-		}
-	}
-}
-
-// What cannot be installed from a repository and the system's own is not published.
-func TestRepositoriesAreClosed(t *testing.T) {
-	t.Parallel()
-	o, to, key := newOwner(t), t.TempDir(), newKey(t, 0)
-	none, both := release.BasePackages{}, []string{"deb", "rpm"}
-	_, err := o.publishPackages(t, o.requiring(t, "v1.37.0+acme.1", "iptables", release.BasePackages{Deb: []string{"iptables"}}), to, key)
-	if lacks, ok := errors.AsType[*LackError](err); !ok || len(contents(t, to)) > 0 ||
-		!slices.Equal(lacks.Lacks, []string{"rpm tool 1.37.0+acme.1-1 (x86_64) needs iptables"}) {
-		t.Errorf("without iptables: %v, and %d files were sent", err, len(contents(t, to)))
-	}
-	if _, err := o.publishPackages(t, o.packaged(t, "v1.37.0+acme.1"), to, key); err != nil {
-		t.Fatal(err)
-	}
-	for requires, want := range map[string][]string{
-		"tool < 1.37.0+acme.2": nil, "tool < 1.37.0+acme.1": both,
-		"tool > 1.37.0+acme.1": nil, "tool > 1.37.0+acme.2-1": both,
-		"tool >= 1.37.0~rc.1": nil, "tool >= 1.37.0+acme.10": both,
-		"tool <= 1.37.0+acme.1-1": nil, "tool <= 1.37.0": both,
-		"tool = 1.37.0+acme.1-1": nil, "tool = 1.37.0+acme.1": {"deb"}, // for rpm, this is every release of that version
-		"tools": both,
-	} {
-		accepted, err := Accept(t.Context(), o.requiring(t, "v1.37.0+acme.2", requires, none), o.want(), "", time.Now())
-		if err == nil {
-			err = accepted.SignPackages(Repositories{Keys: openpgp.Keys{key}})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = accepted.Plan(t.Context(), folder(to))
-		var got []string
-		if lacks, ok := errors.AsType[*LackError](err); ok {
-			for _, one := range lacks.Lacks {
-				got = append(got, one[:3])
-			}
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q lack it, want %q", requires, got, want)
-		}
-	}
-}
-
-// An index that is good for some days is signed again by the same publication, and by a withdrawal.
-func TestIndexesThatEnd(t *testing.T) {
-	t.Parallel()
-	o, to, key := newOwner(t), t.TempDir(), newKey(t, 0)
-	dir, now, days := o.packaged(t, "v1.37.0+acme.1"), time.Unix(1_750_000_000, 0), 30
-	index := func(step string, wantDate, wantUntil time.Time) {
-		t.Helper()
-		signed, err := os.ReadFile(filepath.Join(to, "core:/stable:/v1.37/deb/InRelease"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		date, until, err := apt.Dates(signed)
-		if err != nil || !date.Equal(wantDate) || !until.Equal(wantUntil) {
-			t.Errorf("%s: from %s until %s, %v; want from %s until %s", step, date, until, err, wantDate, wantUntil)
-		}
-	}
-	publish := func(days *int) {
-		t.Helper()
-		if _, err := o.publishAs(t, dir, to, Repositories{Keys: openpgp.Keys{key}, Days: days, Now: now}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	publish(nil)
-	index("without an end", time.Unix(1_700_000_000, 0), time.Time{})
-	publish(&days)
-	index("for 30 days", now, now.AddDate(0, 0, 30))
-	now = now.AddDate(0, 0, 7)
-	publish(nil)
-	index("a week later", now, now.AddDate(0, 0, 30))
-	now = now.AddDate(0, 0, 7)
-	p, err := Withdraw(t.Context(), folder(to), "v1.37.0+acme.1", "it leaks", Repositories{Keys: openpgp.Keys{key}, Now: now})
-	if err == nil {
-		err = p.Send(t.Context(), func() {})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	index("withdrawn", now, now.AddDate(0, 0, 30))
-	days = 0
-	dir = o.packaged(t, "v1.37.0+acme.2")
-	publish(&days)
-	index("forever", now.Add(time.Second), time.Time{})
-}
-
-func TestNamesForUsers(t *testing.T) {
-	t.Parallel()
-	for version, want := range map[string]string{"v1.37.0": "kubernetes", "v1.37.0-rc.1+Acme.10": "acme", "v1.37.0+my-acme-1-rc1": "my-acme",
-		"v1.37.0+acme2.1": "acme2", "v1.37.0+1": "kubernetes"} {
-		if got := usersName(version); got != want {
-			t.Errorf("%s: %s, want %s", version, got, want)
 		}
 	}
 }
