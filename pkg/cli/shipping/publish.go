@@ -142,7 +142,7 @@ written. A run that was interrupted is continued by the same command. Nothing is
 	packagesFlag(c, &packages)
 	c.Flags().StringVar(&address, "url", "", "the `URL` at which users find --to, such as https://dl.example.com, for acme.sources and acme.repo")
 	c.Flags().IntVar(&days, "valid-days", 0,
-		"for how many `days` apt accepts the index of packages, 0 for ever (default those of the index before, else 0)")
+		"for how many `days` apt accepts the index of packages; 0: forever (default: as for the index before)")
 	c.Flags().StringVar(&images, "image-repository", "",
 		"the `repository` that has the images, for kubeadm.yaml and images.txt (default --registry, or that of the release)")
 	return c

@@ -14,7 +14,7 @@
 //
 // Nothing is built on the way: what is sent is in the release's folder, or follows from its release.json. A release that package verify
 // does not accept is not published, nor one of a dirty tree or under embargo. An object that exists with another content stops a
-// publication before anything is written.
+// publication before anything is written, and so does a package that needs one which its repository would lack.
 //
 // What must never be in here: how a release is made, and what a target's files are called on its disks.
 package publish

@@ -31,16 +31,16 @@ import (
 
 // Repositories says how packages are published.
 type Repositories struct {
-	Keys openpgp.Keys // sign; nil: there are no repositories
-	URL  string       // where users find the target, such as https://dl.example.com; "": nobody says
-	Days *int         // that apt accepts an index, from Now; 0: forever; nil: as many as the index before
+	Keys openpgp.Keys // that sign the indexes; nil: there are no repositories
+	URL  string       // where users find the target, such as https://dl.example.com; "": unknown
+	Days *int         // for which apt accepts an index, from Now; 0: forever; nil: as for the index before
 	Now  time.Time
 }
 
-// maxDays bounds Days.
+// maxDays bounds Days: ten years.
 const maxDays = 3650
 
-// check returns an error if the address or the days are none.
+// check returns an error if the address is none, or the days are too many.
 func (q Repositories) check() error {
 	if q.Days != nil && (*q.Days < 0 || *q.Days > maxDays) {
 		return badrequest.Mark(fmt.Errorf("an index is good for 1 to %d days, or, with 0, forever: not for %d", maxDays, *q.Days))
