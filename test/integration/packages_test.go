@@ -79,7 +79,8 @@ func publishSmall(t *testing.T, to string) {
 		tr := small.with(stampAs(version, strings.Repeat("0123456789", 4))...)
 		tr.slipway(t, slices.Concat(quickRelease, []string{"--packages"})...).ok(t)
 		tr.slipway(t, "sign", "--key", keys+"/release.key").ok(t)
-		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", keys+"/packages.key", "--url", "file:///srv/k8s").ok(t)
+		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", keys+"/packages.key",
+			"--url", "file:///srv/k8s").ok(t)
 	}
 }
 

@@ -45,7 +45,8 @@ a target. The images of a bundle for one platform have tags there for that platf
 
 --packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs: core:/stable:/v1.37/deb for
 apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are below core:/prerelease:. They keep all
-versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in release.yaml.
+versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in
+release.yaml.
 --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the repositories.
 --valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
 
@@ -69,8 +70,8 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				return badrequest.Mark(errors.New("repositories of packages are in a folder: name it, --to file:///srv/k8s"))
 			}
 			if len(packages) == 0 && (address != "" || c.Flags().Changed("valid-days")) {
-				return badrequest.Mark(errors.New(
-					"--url and --valid-days are about repositories of packages: name the key that signs these, --packages-key ~/packages.key"))
+				return badrequest.Mark(errors.New("--url and --valid-days are about repositories of packages: " +
+					"name the key that signs these, --packages-key ~/packages.key"))
 			}
 			if to != "" {
 				if channel, err = openTarget(to); err != nil {
@@ -140,7 +141,8 @@ written. A run that was interrupted is continued by the same command. Nothing is
 	c.Flags().StringVar(&layout, "layout", "", "the OCI image layout of the release's images, in a `folder`")
 	c.Flags().StringSliceVar(&move, "move-tag", nil, "an `image` whose tag may move, though nothing says that it moves forward")
 	packagesFlag(c, &packages)
-	c.Flags().StringVar(&address, "url", "", "the `URL` at which users find --to, such as https://dl.example.com, for acme.sources and acme.repo")
+	c.Flags().StringVar(&address, "url", "",
+		"the `URL` at which users find --to, such as https://dl.example.com, for acme.sources and acme.repo")
 	c.Flags().IntVar(&days, "valid-days", 0,
 		"for how many `days` apt accepts the index of packages; 0: forever (default: as for the index before)")
 	c.Flags().StringVar(&images, "image-repository", "",

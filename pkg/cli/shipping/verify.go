@@ -35,9 +35,10 @@ about them with what follows from it. It lists files that are missing, changed, 
 tarball of an earlier request. If there are any, the exit code is 1. Nothing is unpacked or run.
 
 A file is compared with the release.json beside it, a published program, bin/OS/ARCH/NAME, with the one beside bin, and a
-kubernetes-inputs.tar without one with the sums in it. An rpm in a repository, core:/stable:/v1.37/rpm/ARCH/NAME, is compared with that of the
-release below release/ which it names; the signature in its header, which the release's lacks, is left to rpm. A bundle, which slipway bundle writes, has its own release.json. A URL is that of a
-folder, with a final slash, or of a file in one; it is read once and not kept. An image is in a registry, or in an OCI image layout.
+kubernetes-inputs.tar without one with the sums in it. An rpm in a repository, core:/stable:/v1.37/rpm/ARCH/NAME, is compared with that
+of the release below release/ which it names; the signature in its header, which the release's lacks, is left to rpm. A bundle, which
+slipway bundle writes, has its own release.json. A URL is that of a folder, with a final slash, or of a file in one; it is read once and
+not kept. An image is in a registry, or in an OCI image layout.
 
 With --key, everything must be signed by that key, which slipway sign does: release.json, SHA256SUMS and each statement, or of an
 image its signature and provenance, for the index and for each platform. Of several keys, any is enough, or as many as --threshold
@@ -202,7 +203,7 @@ func (o commands) verify(ctx context.Context, args []string, want verify.Want) (
 		return nil, err
 	}
 	if err == nil {
-		if _, ok := described.Artifact(name); ok || name != path.Base(name) || strings.HasSuffix(name, ".deb") || strings.HasSuffix(name, ".rpm") {
+		if _, ok := described.Artifact(name); ok || name != path.Base(name) || verify.IsPackage(name) {
 			return one(verify.One(ctx, dir, want))
 		}
 	}

@@ -62,6 +62,11 @@ func (e Entry) accepts(other Entry, op, bound string) (bool, error) {
 	if err := cmp.Or(err1, err2); err != nil {
 		return false, err
 	}
-	order := has.Compare(wants)
-	return order < 0 && strings.HasPrefix(op, "<") || order > 0 && strings.HasPrefix(op, ">") || order == 0 && strings.HasSuffix(op, "="), nil
+	switch order := has.Compare(wants); {
+	case order < 0:
+		return strings.HasPrefix(op, "<"), nil
+	case order > 0:
+		return strings.HasPrefix(op, ">"), nil
+	}
+	return strings.HasSuffix(op, "="), nil
 }

@@ -106,7 +106,8 @@ func hasPackages(r *release.Release) bool {
 
 // newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
 func newPackages(ctx context.Context, dir string, r *release.Release, q Repositories, c Channel) (*packages, error) {
-	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(r.Version), version: r.Version, date: r.Date, base: r.BasePackages}
+	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(r.Version), version: r.Version, date: r.Date,
+		base: r.BasePackages}
 	for _, a := range r.Artifacts {
 		var err error
 		file := filepath.Join(dir, filepath.FromSlash(a.Path))
@@ -247,8 +248,8 @@ type LackError struct {
 }
 
 func (e *LackError) Error() string {
-	return fmt.Sprintf("packages are not published, since %s would lack what they need:\n  %s\nMake a release that has it, too, or, if users have "+
-		"it from elsewhere, one whose release.yaml lists it in basePackages", e.Folder, strings.Join(e.Lacks, "\n  "))
+	return fmt.Sprintf("packages are not published, since %s would lack what they need:\n  %s\n"+
+		"Make a release that has it, too, or, if users have it from elsewhere, one whose release.yaml lists it in basePackages", e.Folder, strings.Join(e.Lacks, "\n  "))
 }
 
 // withdrawn returns the names of package files of withdrawn versions, and of another one.
@@ -326,13 +327,14 @@ func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		return nil, nil, err
 	}
 	files := map[string][]byte{"Packages": index, "Packages.gz": apt.Compress(index)}
-	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, ValidUntil: until, Files: files}
+	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, ValidUntil: until,
+		Files: files}
 	pages, err := rs.signedPages(ctx, files, r.Text(), date)
 	return pages, lacks, err
 }
 
-// dates returns the date of an index for apt, and until when that is good: the zero time is forever. One that ends is dated now, so that the same
-// publication again makes it last longer.
+// dates returns the date of an index for apt, and until when that is good: the zero time is forever. One that ends is dated now,
+// so that the same publication again makes it last longer.
 func (rs *packages) dates(before, index []byte) (date, until time.Time, err error) {
 	var was, end time.Time
 	if before != nil {

@@ -243,8 +243,8 @@ func newApt(t *testing.T, to string) func(args ...string) (string, error) {
 	write(t, dir, "cache/archives/partial/x", nil)
 	write(t, dir, "state/lists/partial/x", nil)
 	return func(args ...string) (string, error) {
-		args = append(args, "-o", "Dir::Etc::sourcelist="+dir+"/acme.sources", "-o", "Dir::Etc::sourceparts=-", "-o", "Dir::State="+dir+"/state",
-			"-o", "Dir::State::status="+dir+"/state/status", "-o", "Dir::Cache="+dir+"/cache", "-o", "APT::Architecture=amd64",
+		args = append(args, "-o", "Dir::Etc::sourcelist="+dir+"/acme.sources", "-o", "Dir::Etc::sourceparts=-",
+			"-o", "Dir::State="+dir+"/state", "-o", "Dir::State::status="+dir+"/state/status", "-o", "Dir::Cache="+dir+"/cache", "-o", "APT::Architecture=amd64",
 			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64",
 			"-o", "Acquire::Check-Date=true", "-o", "Acquire::Check-Valid-Until=true") // which machines may have turned off
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

@@ -122,8 +122,10 @@ func TestIndexesThatEnd(t *testing.T) {
 
 func TestNamesForUsers(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]string{"v1.37.0": "kubernetes", "v1.37.0-rc.1+Acme.10": "acme", "v1.37.0+my-acme-1-rc1": "my-acme",
-		"v1.37.0+acme2.1": "acme2", "v1.37.0+1": "kubernetes"} {
+	for version, want := range map[string]string{
+		"v1.37.0": "kubernetes", "v1.37.0-rc.1+Acme.10": "acme", "v1.37.0+my-acme-1-rc1": "my-acme",
+		"v1.37.0+acme2.1": "acme2", "v1.37.0+1": "kubernetes",
+	} {
 		if got := usersName(version); got != want {
 			t.Errorf("%s: %s, want %s", version, got, want)
 		}

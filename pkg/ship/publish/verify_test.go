@@ -127,7 +127,8 @@ func TestPackagesOfARepositoryAreTheRelease(t *testing.T) {
 		write(t, beside, name, data)
 	}
 	write(t, beside, filepath.Base(file), signed)
-	for _, file := range []string{filepath.Join(beside, filepath.Base(file)), filepath.Join(dir, "packages", "tool_1.37.0-acme.1-1_amd64.deb")} {
+	inRelease := filepath.Join(dir, "packages", "tool_1.37.0-acme.1-1_amd64.deb")
+	for _, file := range []string{filepath.Join(beside, filepath.Base(file)), inRelease} {
 		if report, err := verify.One(t.Context(), file, o.want()); err != nil || !report.OK() {
 			t.Errorf("%s: %+v, %v", file, report, err)
 		}

@@ -83,7 +83,7 @@ func signedCopy(ctx context.Context, at place, a release.Artifact, before File) 
 	return File{a.Path, OK, "that of the release, with a signature of OpenPGP, which was not checked"}, nil
 }
 
-// isPackage reports whether a file has the name of a package.
-func isPackage(name string) bool {
+// IsPackage reports whether a file has the name of a package.
+func IsPackage(name string) bool {
 	return strings.HasSuffix(name, ".deb") || strings.HasSuffix(name, ".rpm")
 }

@@ -24,7 +24,7 @@ func Split(file string) (dir, name string) {
 		return path.Clean(m[1]), m[2]
 	}
 	dir, name = path.Split(file)
-	if up, last := path.Split(path.Clean(dir)); last == release.PackageFolder && isPackage(name) {
+	if up, last := path.Split(path.Clean(dir)); last == release.PackageFolder && IsPackage(name) {
 		return path.Clean(up), path.Join(last, name)
 	}
 	if parts := strings.Split(path.Clean(dir), "/"); len(parts) >= 3 && parts[len(parts)-3] == site.Programs {

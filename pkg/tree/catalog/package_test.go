@@ -75,8 +75,9 @@ func TestProblemsWithPackages(t *testing.T) {
 		"no script": {edit{"bye.sh", "../bye.sh"}, "package node: there is no file release/bye.sh with a script"},
 		"odd base package": {edit{"deb: [iptables]", "deb: [iptables >= 1]"},
 			`"iptables >= 1" is not the name of a package, in any version, like iptables`},
-		"own base package": {edit{"deb: [iptables]", "deb: [dns]"}, "base package dns is one of the release, on line 15: repositories must have it"},
-		"same file":        {edit{"[dnsctl], folder: /opt/dns", "[kubelet]"}, "package dns: /usr/bin/kubelet is in package node, too"},
+		"own base package": {edit{"deb: [iptables]", "deb: [dns]"},
+			"base package dns is one of the release, on line 15: repositories must have it"},
+		"same file": {edit{"[dnsctl], folder: /opt/dns", "[kubelet]"}, "package dns: /usr/bin/kubelet is in package node, too"},
 		"two versions": {edit{"[dnsctl]", "[dnsctl, kubelet]"}, `package dns: binary "kubelet" has version that of the release, ` +
 			"and another one in it v1.2.3; a package has one version"},
 		"nothing in it": {edit{"binaries: [dnsctl], folder: /opt/dns, ", ""},
