@@ -107,6 +107,9 @@ func (r *Release) PlanImages(ctx context.Context, repository, layoutDir string, 
 	if err := p.compute(r.described, move); err != nil {
 		return nil, err
 	}
+	if p.registry.network.sizes, err = p.from.sizes(); err != nil {
+		return nil, err
+	}
 	return p, p.look(ctx, move)
 }
 

@@ -248,6 +248,11 @@ etcd:3.7.0-0: it moves from the image of v1.37.0+acme.2`
 		}
 	}
 
+	// As after a withdrawal.
+	if got := notes(push(t, older, at, olderImages, "coredns", "etcd")); strings.Count(got, "and was to move") != 3 {
+		t.Errorf("all were to move back: %s", got)
+	}
+
 	// Nobody whom this owner trusts says of which release the images are.
 	other := newOwner(t)
 	theirs, theirImages := other.pushable(t, "v1.37.0+other.1", "by others")
@@ -325,6 +330,83 @@ func TestPushIsContinued(t *testing.T) {
 	}
 	if stopped < 5 {
 		t.Errorf("only %d publications were stopped", stopped)
+	}
+}
+
+// Whatever a registry does with what it gets, or says that it has, tags name what is whole; and when it does better, the same publication
+// again ends as it should.
+func TestFaultsOfRegistries(t *testing.T) {
+	t.Parallel()
+	const some = 40_000 // bytes, of a layer with 70,000
+	uploads := func(r *http.Request) bool { return r.Method == http.MethodPatch }
+	asksForBlobs := func(r *http.Request) bool {
+		return r.Method == http.MethodHead && strings.Contains(r.URL.Path, "/blobs/")
+	}
+	tags := func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/kube-proxy/manifests/v1.37.0_acme.1")
+	}
+	refuse := func(w http.ResponseWriter) {
+		http.Error(w, `{"errors":[{"code":"DENIED","message":"the tag is there"}]}`, http.StatusConflict)
+	}
+	for name, tt := range map[string]struct {
+		to   func(*http.Request) bool
+		does func(http.Handler, http.ResponseWriter, *http.Request)
+		want string // in the error; "" if there is none
+	}{
+		"cuts off": {uploads, func(_ http.Handler, _ http.ResponseWriter, r *http.Request) {
+			_, _ = io.CopyN(io.Discard, r.Body, some)
+			panic(http.ErrAbortHandler)
+		}, "push 127.0.0.1:"},
+		"takes a part": {uploads, func(h http.Handler, w http.ResponseWriter, r *http.Request) {
+			r.Body = io.NopCloser(io.LimitReader(r.Body, some))
+			h.ServeHTTP(w, r)
+		}, "push 127.0.0.1:"},
+		"has a part": {asksForBlobs, func(_ http.Handler, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "7")
+		}, "the registry has 7 bytes of sha256:"},
+		"sets no tag": {tags, func(_ http.Handler, w http.ResponseWriter, _ *http.Request) { refuse(w) }, "the tag is there"},
+		"sets no tag twice": {tags, func(h http.Handler, w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(httptest.NewRecorder(), r) // somebody else was faster
+			refuse(w)
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sound atomic.Bool
+			at := serve(t, false, func(h http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if !sound.Load() && tt.to(r) {
+						tt.does(h, w, r)
+						return
+					}
+					h.ServeHTTP(w, r)
+				})
+			})
+			o := newOwner(t)
+			r, images := o.pushable(t, "v1.37.0+acme.1", "")
+			p, err := r.PlanImages(t.Context(), at, images, nil)
+			if err == nil {
+				err = p.Send(t.Context())
+			}
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+			sound.Store(true)
+			for _, tag := range p.Tags {
+				is, err := p.head(t.Context(), tag.at)
+				if err == nil && is != nil {
+					err = o.trusted(t.Context(), tag.Name)
+				}
+				if err != nil {
+					t.Errorf("%s: %v", tag.Name, err)
+				}
+			}
+			for _, tag := range push(t, r, at, images).Tags {
+				if err := o.trusted(t.Context(), tag.Name); err != nil {
+					t.Errorf("again, %s: %v", tag.Name, err)
+				}
+			}
+		})
 	}
 }
 

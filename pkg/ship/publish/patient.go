@@ -2,8 +2,11 @@ package publish
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,9 +16,13 @@ import (
 // A patient transport asks a registry again that has too much to do, or fails. All requests wait for as long as it wants them to, since
 // those of a whole publication are counted together. It does not repeat an upload whose content cannot be read again: who has sent it gets
 // the registry's answer, begins again, and waits here.
+//
+// go-containerregistry believes a registry that says that it has a blob. This asks how much of it: some have had parts of blobs, or nothing,
+// after a failure of their disks.
 type patient struct {
-	to   http.RoundTripper
-	sent atomic.Int64 // bytes of bodies
+	to    http.RoundTripper
+	sizes map[string]int64 // of blobs, in bytes, by digest
+	sent  atomic.Int64     // bytes of bodies
 
 	mu    sync.Mutex
 	until time.Time
@@ -42,8 +49,14 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		resp, err := p.to.RoundTrip(sent)
-		if err != nil || !busy(resp.StatusCode) {
-			return resp, err
+		if err != nil {
+			return nil, err
+		}
+		if err := p.whole(req, resp); err != nil {
+			return nil, errors.Join(err, resp.Body.Close())
+		}
+		if !busy(resp.StatusCode) {
+			return resp, nil
 		}
 		p.hold(wanted(resp, wait))
 		if attempt == attempts || req.Body != nil && req.GetBody == nil {
@@ -53,6 +66,16 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 		wait = min(2*wait, longWait)
 	}
+}
+
+// whole returns an error if an answer says that a registry has a blob of another size.
+func (p *patient) whole(req *http.Request, resp *http.Response) error {
+	digest := path.Base(req.URL.Path)
+	size, known := p.sizes[digest]
+	if req.Method == http.MethodHead && resp.StatusCode == http.StatusOK && known && resp.ContentLength >= 0 && resp.ContentLength != size {
+		return fmt.Errorf("the registry has %d bytes of %s, which has %d: remove that there", resp.ContentLength, digest, size)
+	}
+	return nil
 }
 
 // busy reports whether a status says that the same request may do later.

@@ -155,7 +155,10 @@ func (p *Images) sendTag(ctx context.Context, t *Tag) error {
 		return err
 	}
 	if err := p.registry.pusher.Put(ctx, t.at, top); err != nil {
-		return fmt.Errorf("tag %s: %w", t.Name, err)
+		// Somebody else may have set the same tag meanwhile, in a registry that lets nobody set a tag again.
+		if now, _ := p.head(ctx, t.at); now == nil || now.Digest.String() != t.Is {
+			return fmt.Errorf("tag %s: %w", t.Name, err)
+		}
 	}
 	return nil
 }

@@ -53,6 +53,28 @@ func (s *store) manifest(hash v1.Hash) (m v1.Manifest, err error) {
 	return m, err
 }
 
+// sizes returns the sizes of all blobs, in bytes, by digest.
+func (s *store) sizes() (map[string]int64, error) {
+	all := map[string]int64{}
+	for _, i := range s.images {
+		for _, a := range i.Parts() {
+			m, err := s.manifest(hashOf(a))
+			if err != nil {
+				return nil, err
+			}
+			for _, d := range append(m.Layers, m.Config) { // an index has neither
+				all[d.Digest.String()] = d.Size
+			}
+		}
+	}
+	for _, made := range s.referrers {
+		for hash, data := range made.Blobs {
+			all[hash.String()] = int64(len(data))
+		}
+	}
+	return all, nil
+}
+
 // A pushable is an image or an index.
 type pushable interface {
 	partial.Describable
