@@ -111,10 +111,7 @@ func startNginx(t *testing.T, server string) nginxFront {
 		token: filepath.Join(dir, "token"), certificates: certify(t, dir),
 	}
 	put(t, []byte("sesame\n"), f.token)
-	config := os.Expand(`daemon off; pid $dir/pid; error_log $dir/error.log;
-events {}
-http {
-  access_log off; client_body_temp_path $dir/body; proxy_temp_path $dir/proxy; fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;
+	config := os.Expand(`
   client_max_body_size 0; grpc_read_timeout 60s;
   ssl_certificate $certificate; ssl_certificate_key $key;
   map $http_authorization $may_write { default 0; "Bearer sesame" 1; }
@@ -131,18 +128,36 @@ http {
     ssl_client_certificate $ca; ssl_verify_client on;
     location / { grpc_pass grpc://$server; }
   }
-}
 `, func(name string) string {
 		known := map[string]string{
-			"dir": dir, "certificate": f.certificate, "key": f.key, "ca": f.ca, "address": f.address, "certified": f.certified, "server": server,
+			"certificate": f.certificate, "key": f.key, "ca": f.ca, "address": f.address, "certified": f.certified, "server": server,
 		}
 		if value, ok := known[name]; ok {
 			return value
 		}
 		return "$" + name
 	})
-	put(t, []byte(config), filepath.Join(dir, "nginx.conf"))
-	cmd := exec.Command("nginx", "-c", filepath.Join(dir, "nginx.conf"), "-e", filepath.Join(dir, "error.log"))
+	log := runNginx(t, config)
+	await(t, insecure.DialContext, f.address, log)
+	return f
+}
+
+// runNginx runs nginx with settings for HTTP until the test ends, and returns the file of its errors.
+func runNginx(t *testing.T, settings string) (log string) {
+	t.Helper()
+	dir := t.TempDir()
+	log = filepath.Join(dir, "error.log")
+	user := "" // root may read what tests make; others have no choice
+	if os.Geteuid() == 0 {
+		user = "user root; "
+	}
+	config := strings.ReplaceAll(user+`daemon off; pid $dir/pid; error_log $dir/error.log;
+events {}
+http {
+  access_log off; client_body_temp_path $dir/body; proxy_temp_path $dir/proxy; fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;
+`, "$dir", dir)
+	put(t, []byte(config+settings+"}\n"), filepath.Join(dir, "nginx.conf"))
+	cmd := exec.Command("nginx", "-c", filepath.Join(dir, "nginx.conf"), "-e", log)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +165,7 @@ http {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait() // it was told to end
 	})
-	await(t, insecure.DialContext, f.address, filepath.Join(dir, "error.log"))
-	return f
+	return log
 }
 
 // insecure connects to a server of a test, whose certificate nobody has to know.

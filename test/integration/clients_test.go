@@ -21,7 +21,7 @@ var otherClients = sync.OnceValues(func() (string, error) {
 	dir := filepath.Join(workspace, "clients")
 	packages := []string{"./bundle", "./findings", "./schema"}
 	if soak {
-		packages = append(packages, "github.com/anchore/syft/cmd/syft") // its compile takes minutes
+		packages = append(packages, "github.com/anchore/syft/cmd/syft", "sigs.k8s.io/kind") // syft's compile takes minutes
 	}
 	args := append([]string{"build", "-o", dir + "/"}, packages...)
 	return dir, madeBeside("the programs of test/clients", command("../clients", likeRelease, "go", args...))

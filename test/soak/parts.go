@@ -53,6 +53,7 @@ var parts = []part{
 	{"bazel-units-to-k", 55, "", []string{"TestUnitTestsOfPackagesToKByBazel"}},
 	{"bazel-units-from-k", 55, "", []string{"TestUnitTestsOfPackagesFromKByBazel"}},
 	{"bazel-units-other", 55, "", []string{"TestUnitTestsOfOtherFoldersByBazel"}},
+	{"publications", 15, "", []string{"TestSiteOfPublishedReleases", "TestBundleIsWholeOrNotThere"}},
 	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
 	{"elsewhere", 40, "", []string{
 		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease",
