@@ -58,7 +58,7 @@ var parts = []part{
 	{"elsewhere", 40, "", []string{
 		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease",
 		"TestPatchIsEditedInUpstreamsRepository",
-		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache", "TestBundleIsWholeOrNotThere",
+		"TestSharedCacheBehindAProxy", "TestContainersTakePackagesOfASharedCache",
 	}},
 	{"platforms-linux-servers", 55, "", []string{
 		"TestReleaseForLinuxAMD64", "TestReleaseForLinuxARM64", "TestReleaseForLinuxPPC64LE", "TestReleaseForLinuxS390X",
