@@ -249,7 +249,8 @@ type LackError struct {
 
 func (e *LackError) Error() string {
 	return fmt.Sprintf("packages are not published, since %s would lack what they need:\n  %s\n"+
-		"Make a release that has it, too, or, if users have it from elsewhere, one whose release.yaml lists it in basePackages", e.Folder, strings.Join(e.Lacks, "\n  "))
+		"Make a release that has it, too, or, if users have it from elsewhere, one whose release.yaml lists it in basePackages",
+		e.Folder, strings.Join(e.Lacks, "\n  "))
 }
 
 // withdrawn returns the names of package files of withdrawn versions, and of another one.
