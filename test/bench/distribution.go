@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -21,7 +23,8 @@ func newDistributor(ctx context.Context, b *bench, row *Row) (*distributor, erro
 	if err != nil {
 		return nil, err
 	}
-	return &distributor{sides: s, into: filepath.Join(b.dir, row.Name)}, execute(ctx, s.make(ctx, "slipway"), nil)
+	d := &distributor{sides: s, into: filepath.Join(b.dir, row.Name)}
+	return d, errors.Join(os.MkdirAll(d.into, 0o777), execute(ctx, s.make(ctx, "slipway"), nil))
 }
 
 // init prepares a run of slipway init for a new folder.
