@@ -10,10 +10,10 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"crypto/md5" //nolint:gosec // old readers want it; nothing rests on it
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -90,23 +90,9 @@ func (r Release) Text() []byte {
 	if !r.ValidUntil.IsZero() {
 		fmt.Fprintf(&b, "Valid-Until: %s\n", stamp(r.ValidUntil))
 	}
-	b.WriteString("Acquire-By-Hash: yes\n")
-	var names []string
-	for name := range r.Files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, sum := range []struct {
-		name string
-		of   func([]byte) string
-	}{
-		{"MD5Sum", func(p []byte) string { s := md5.Sum(p); return hex.EncodeToString(s[:]) }}, //nolint:gosec // as above
-		{"SHA256", SHA256},
-	} {
-		fmt.Fprintf(&b, "%s:\n", sum.name)
-		for _, name := range names {
-			fmt.Fprintf(&b, " %s %d %s\n", sum.of(r.Files[name]), len(r.Files[name]), name)
-		}
+	b.WriteString("Acquire-By-Hash: yes\nSHA256:\n")
+	for _, name := range slices.Sorted(maps.Keys(r.Files)) {
+		fmt.Fprintf(&b, " %s %d %s\n", SHA256(r.Files[name]), len(r.Files[name]), name)
 	}
 	return []byte(b.String())
 }
