@@ -212,6 +212,7 @@ var rules = []rule{
 	{"mechanism/child", "child processes that end with their parent", "which programs they are", []string{network}},
 	{"mechanism/debian", "Debian packages: root file systems of them, and the files of exact versions", "which packages, and what for",
 		[]string{docker, engine}},
+	{"mechanism/ctxio", "readers and writers that end with a context", "what is read or written", []string{processes, network}},
 	{"mechanism/deb", "write Debian packages", "which packages there are, and what is in them", []string{processes, network, action}},
 	{"mechanism/engine", "drive a Docker Engine: containers, streams, labels", "what containers are for", []string{processes, action}},
 	{"mechanism/exchange", "swap the names of two files or folders at once", "what is done where the system cannot",

@@ -13,6 +13,7 @@ import (
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/debian"
 	"slipway.build/pkg/tree/input"
 )
@@ -60,7 +61,7 @@ func Action(s Spec, at Place) *action.Action {
 			if entries, err = withSums(append(entries, more...)); err != nil {
 				return err
 			}
-			digest, err := checksum.Create(t.Path(tar), func(w io.Writer) error { return archive.Tar(writer{ctx, w}, entries, s.Time) })
+			digest, err := checksum.Create(t.Path(tar), func(w io.Writer) error { return archive.Tar(ctxio.Writer(ctx, w), entries, s.Time) })
 			if err != nil {
 				return err
 			}
@@ -68,19 +69,6 @@ func Action(s Spec, at Place) *action.Action {
 			return os.WriteFile(t.Path(sum), []byte(digest.SHA512+"\n"), 0o644)
 		},
 	}
-}
-
-// A writer stops when its context ends.
-type writer struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (w writer) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.w.Write(p)
 }
 
 // packages returns the Debian packages as members.

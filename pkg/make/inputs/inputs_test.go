@@ -20,6 +20,7 @@ import (
 	"slipway.build/pkg/make/toolchain"
 	"slipway.build/pkg/mechanism/action"
 	"slipway.build/pkg/mechanism/archive"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/recipe/recipetest"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/module"
@@ -108,7 +109,7 @@ func TestPackingStopsWhenItIsInterrupted(t *testing.T) {
 	if _, err := repack(ctx, from, filepath.Join(t.TempDir(), "to.zip")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a module: error %v", err)
 	}
-	if err := archive.Tar(writer{ctx, io.Discard}, nil, time.Time{}); !errors.Is(err, context.Canceled) {
+	if err := archive.Tar(ctxio.Writer(ctx, io.Discard), nil, time.Time{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("the tarball: error %v", err)
 	}
 }

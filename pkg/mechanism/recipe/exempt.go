@@ -10,6 +10,7 @@ var Exempt = map[string]string{
 	"mechanism/atomicfile": "writes what it gets, or nothing",
 	"mechanism/badrequest": "marks errors",
 	"mechanism/child":      "starts and stops processes",
+	"mechanism/ctxio":      "passes on all that it reads or is given, or an error",
 	"mechanism/goflag":     "quotes words for the go command, which takes them apart again",
 	"mechanism/recipe":     "names code: with other names, keys differ anyway",
 	"mechanism/server":     "starts and stops programs",

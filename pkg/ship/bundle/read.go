@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/tarfs"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/sign"
@@ -173,7 +174,7 @@ func (b *Bundle) check(ctx context.Context, f file) (verify.Status, error) {
 		d, _, _ := checksum.Of(bytes.NewReader(f.data)) // which cannot fail
 		want = d.SHA256
 	}
-	sum, _, err := checksum.SHA256(reader{ctx, in})
+	sum, _, err := checksum.SHA256(ctxio.Reader(ctx, in))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read %s of %s: %w", f.name, b.name, err)
@@ -181,17 +182,4 @@ func (b *Bundle) check(ctx context.Context, f file) (verify.Status, error) {
 		return verify.Changed, nil
 	}
 	return verify.OK, nil
-}
-
-// A reader stops when its context ends.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

@@ -10,6 +10,7 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/atomicfile"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/workdir"
 	"slipway.build/pkg/release"
 )
@@ -82,7 +83,7 @@ func (q Request) Write(ctx context.Context, dir, layout, output string, waiting 
 	}
 	return s, workdir.In(ctx, parent, "."+filepath.Base(output)+".slipway", waiting, func(work string) error {
 		return atomicfile.WriteVia(work, output, 0o644, func(w io.Writer) error {
-			if _, err := tarball.WriteTo(writer{ctx, w}); err != nil {
+			if _, err := tarball.WriteTo(ctxio.Writer(ctx, w)); err != nil {
 				return err
 			}
 			if f, ok := w.(*os.File); ok { // it may be carried away at once
@@ -91,17 +92,4 @@ func (q Request) Write(ctx context.Context, dir, layout, output string, waiting 
 			return nil
 		})
 	})
-}
-
-// A writer stops when its context ends.
-type writer struct {
-	ctx context.Context
-	w   io.Writer
-}
-
-func (w writer) Write(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.w.Write(p)
 }

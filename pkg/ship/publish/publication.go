@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/unpack"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/site"
@@ -269,7 +270,7 @@ func (p *Publication) sendMembers(ctx context.Context, tarball string, wanted ma
 func (p *Publication) put(ctx context.Context, o *Object, from io.Reader) error {
 	err := p.channel.Put(ctx, o.Path, func(w io.Writer) error {
 		sum := sha256.New()
-		n, err := io.CopyBuffer(io.MultiWriter(w, sum), io.LimitReader(reader{ctx, from}, o.Size+1), make([]byte, 256<<10))
+		n, err := io.CopyBuffer(io.MultiWriter(w, sum), io.LimitReader(ctxio.Reader(ctx, from), o.Size+1), make([]byte, 256<<10))
 		switch {
 		case err != nil:
 			return err
@@ -283,19 +284,6 @@ func (p *Publication) put(ctx context.Context, o *Object, from io.Reader) error 
 	}
 	o.State = Sent
 	return nil
-}
-
-// A reader stops when its context ends.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
 
 // text returns a marker's content. No version is no file.

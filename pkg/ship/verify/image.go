@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/platform"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release/provenance"
@@ -152,7 +153,7 @@ func (c *imageChecker) read(ctx context.Context, d v1.Descriptor, limit int64) (
 		return nil, "", err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(reader{ctx, r}, limit+1))
+	data, err := io.ReadAll(io.LimitReader(ctxio.Reader(ctx, r), limit+1))
 	if err != nil {
 		return nil, "", err
 	}
@@ -173,7 +174,7 @@ func (c *imageChecker) content(ctx context.Context, d v1.Descriptor, name string
 		return err
 	}
 	defer r.Close()
-	sum, n, err := checksum.SHA256(io.LimitReader(reader{ctx, r}, d.Size+1))
+	sum, n, err := checksum.SHA256(io.LimitReader(ctxio.Reader(ctx, r), d.Size+1))
 	if err != nil {
 		return fmt.Errorf("read %s of %s: %w", d.Digest, c, err)
 	}

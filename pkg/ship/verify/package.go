@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/rpm"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/ship/site"
@@ -48,7 +49,7 @@ func releaseOf(ctx context.Context, at place, name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	r, err := rpm.Read(reader{ctx, f})
+	r, err := rpm.Read(ctxio.Reader(ctx, f))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", at.name(name), err)
 	}
@@ -67,7 +68,7 @@ func signedCopy(ctx context.Context, at place, a release.Artifact, before File) 
 		return before, err
 	}
 	defer f.Close()
-	in := reader{ctx, f}
+	in := ctxio.Reader(ctx, f)
 	r, err := rpm.Read(in)
 	if err != nil {
 		return before, nil //nolint:nilerr // it is no rpm, and was found to differ

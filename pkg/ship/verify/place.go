@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/ship/sign"
 )
 
@@ -79,7 +80,7 @@ func readSmall(ctx context.Context, at place, file string, limit int64) ([]byte,
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(reader{ctx, f}, limit+1))
+	data, err := io.ReadAll(io.LimitReader(ctxio.Reader(ctx, f), limit+1))
 	if err == nil && int64(len(data)) > limit {
 		err = fmt.Errorf("%s: %w", at.name(file), sign.ErrIrregular)
 	}

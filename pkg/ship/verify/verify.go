@@ -27,6 +27,7 @@ import (
 
 	"slipway.build/pkg/mechanism/badrequest"
 	"slipway.build/pkg/mechanism/checksum"
+	"slipway.build/pkg/mechanism/ctxio"
 	"slipway.build/pkg/mechanism/signature"
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
@@ -369,7 +370,7 @@ func check(ctx context.Context, at place, a release.Artifact) (File, error) {
 	if size >= 0 && size != a.Size {
 		return differs(a, size), nil
 	}
-	sum, n, err := checksum.Of(io.LimitReader(reader{ctx, f}, a.Size+1))
+	sum, n, err := checksum.Of(io.LimitReader(ctxio.Reader(ctx, f), a.Size+1))
 	switch {
 	case err != nil:
 		return File{}, fmt.Errorf("read %s: %w", at.name(a.Path), err)
@@ -434,17 +435,4 @@ func isAdded(r *release.Release, file string) bool {
 	rest, ok := strings.CutPrefix(file, release.Added+"/")
 	_, name, below := strings.Cut(rest, "/")
 	return ok && below && name != release.RootFile && (slices.Contains(release.Signatures(), name) || slices.Contains(sign.Names(r), name))
-}
-
-// A reader stops when its context ends.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }
