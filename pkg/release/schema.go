@@ -18,8 +18,9 @@ func MarshalSchema() ([]byte, error) {
 	schema, err := jsonschema.For[Release](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[platform.Platform](): {Type: "string", Pattern: "^[a-z0-9]+/[a-z0-9]+$"},
 		reflect.TypeFor[time.Time]():         {Type: "string", Format: "date-time"},
-		reflect.TypeFor[Kind]():              {Type: "string", Enum: []any{Tarball, Inputs, SBOM, Sums, Binary, Archive, Image, Index, Deb, RPM}},
-		reflect.TypeFor[InputKind]():         {Type: "string", Enum: []any{Source, Module, Toolchain, Debian, Patch, Tool, Repository}},
+		reflect.TypeFor[Kind](): {Type: "string", Enum: []any{
+			Tarball, Inputs, SBOM, Sums, Binary, Archive, Image, Index, Deb, RPM}},
+		reflect.TypeFor[InputKind](): {Type: "string", Enum: []any{Source, Module, Toolchain, Debian, Patch, Tool, Repository}},
 	}})
 	if err != nil {
 		return nil, err

@@ -79,7 +79,8 @@ func packagesCommit(ctx context.Context, b *bench, row *Row) error {
 	return c.warmly(b.n, row) // the first commit makes a clean tree of one with edits
 }
 
-// debs measures how long the debs of a release take, when tarballs have their programs, too. Row says whether their size is measured instead.
+// debs measures how long the debs of a release take, when tarballs have their programs, too. Row says whether their size is measured
+// instead.
 func debs(size bool) func(context.Context, *bench, *Row) error {
 	return func(ctx context.Context, b *bench, row *Row) error {
 		if _, err := exec.LookPath("dpkg-deb"); err != nil {
@@ -118,7 +119,8 @@ func debs(size bool) func(context.Context, *bench, *Row) error {
 			if err != nil {
 				return err
 			}
-			m := deb.Package{Name: "measured", Version: "1", Arch: "amd64", Maintainer: "nobody", Summary: "Measured", Time: opened.Stamp.Date}
+			m := deb.Package{Name: "measured", Version: "1", Arch: "amd64", Maintainer: "nobody", Summary: "Measured",
+				Time: opened.Stamp.Date}
 			for _, e := range entries {
 				if !strings.HasPrefix(e.Name, "DEBIAN/") {
 					m.Files = append(m.Files, e)

@@ -117,7 +117,8 @@ func TestContainerRoadLinksTheModuleForFIPS(t *testing.T) {
 	if c, l := tr.sum(t, dockerized+name), tr.sum(t, binaries+name); c != l {
 		t.Errorf("kubectl is %s by container, %s by the local road", c, l)
 	}
-	if got := run(t, tr.dir, nil, "go", "version", "-m", tr.path(dockerized+name)).ok(t).stdout; !strings.Contains(got, "GOFIPS140=v1.0.0-") {
+	got := run(t, tr.dir, nil, "go", "version", "-m", tr.path(dockerized+name)).ok(t).stdout
+	if !strings.Contains(got, "GOFIPS140=v1.0.0-") {
 		t.Errorf("kubectl is compiled without the module:\n%s", got)
 	}
 }

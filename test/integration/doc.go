@@ -26,8 +26,8 @@
 // # Where the time goes
 //
 // .ci/run should take 25 minutes on two slow processors if the Go caches are warm, and one cold release more if they are not. A cluster
-// decides how long it can be: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as soon
-// as there is a release, and its tests come one after another. On 2026-11-29, beside the other lanes, they took:
+// decides how long it can be: it mostly waits, for Pods, probes and leases, and everything else gives way to it (giveWay). So it boots as
+// soon as there is a release, and its tests come one after another. On 2026-11-29, beside the other lanes, they took:
 //
 //	seconds  cluster of two nodes                 meanwhile, by the other lanes and by .ci/run
 //	    140                                       the release
@@ -41,9 +41,9 @@
 //	    225  upgrade under load, with a kill
 //	    110  a kill, an interruption, no root
 //
-// Processor seconds with cold caches: 1,830 for what Bazel makes, 670 for the release with the test set. Another machine took ten minutes for
-// a verify by itself, where this one took three. There, 70 minutes were not enough with Bazel's caches cold, since the cluster took both
-// processors for the first half of the time. So CI runs half of the checks of clusters, and Bazel is last.
+// Processor seconds with cold caches: 1,830 for what Bazel makes, 670 for the release with the test set. Another machine took ten minutes
+// for a verify by itself, where this one took three. There, 70 minutes were not enough with Bazel's caches cold, since the cluster took
+// both processors for the first half of the time. So CI runs half of the checks of clusters, and Bazel is last.
 //
 // What a test may cost follows from this: a minute of a processor is half a minute. What go build compiles in a test has the flags of a
 // release (likeRelease): a compile of Kubernetes with other flags is one of minutes. What shows something rare, or repeats something at

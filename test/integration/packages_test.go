@@ -22,7 +22,9 @@ import (
 
 // Debs and rpms of two releases are installed, held, upgraded, downgraded and removed by apt, dpkg, dnf and rpm, without a network.
 func TestPackageManagersInstallPackages(t *testing.T) {
-	for program, pkg := range map[string]string{"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux"} {
+	for program, pkg := range map[string]string{
+		"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux",
+	} {
 		need(t, program, pkg)
 	}
 	needRoot(t)
@@ -114,7 +116,8 @@ func makeRoot(t *testing.T, root string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := rpm.Package{Name: name, Version: "2.0", Release: "1", Arch: "noarch", License: "MIT", Summary: "Nothing", Time: time.Unix(1, 0),
+		p := rpm.Package{Name: name, Version: "2.0", Release: "1", Arch: "noarch", License: "MIT", Summary: "Nothing",
+			Time:  time.Unix(1, 0),
 			Files: []archive.Entry{file}}
 		if err := p.Write(context.Background(), f, ""); err != nil {
 			t.Fatal(err)

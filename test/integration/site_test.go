@@ -247,8 +247,8 @@ func (s servedSite) readByKubeadm(t *testing.T, version string) {
 	}
 }
 
-// readByKind has kind make an image for nodes of the server tarball, as far as its first pull: nobody answers there. kind takes a quarter of
-// a minute to unpack that.
+// readByKind has kind make an image for nodes of the server tarball, as far as its first pull: nobody answers there. kind takes a quarter
+// of a minute to unpack that.
 func (s servedSite) readByKind(t *testing.T, version string) {
 	t.Helper()
 	const nobody = "127.0.0.1:1/base"

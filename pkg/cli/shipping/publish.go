@@ -43,9 +43,9 @@ Credentials are those of docker login, and of Docker's credential helpers.
 A bundle, which slipway bundle writes, has the images in it: all of it is verified before the first byte is sent, and only --registry is
 a target. The images of a bundle for one platform have tags there for that platform alone.
 
---packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs: core:/stable:/v1.37/deb for
-apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are below core:/prerelease:. They keep all
-versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in
+--packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs:
+core:/stable:/v1.37/deb for apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are
+below core:/prerelease:. They keep all versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in
 release.yaml.
 --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the repositories.
 --valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
@@ -89,8 +89,8 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			var accepted *publish.Release
 			if isFile(args) {
 				if to != "" || images != "" || layout != "" || len(packages) > 0 {
-					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, --image-repository, "+
-						"--layout and --packages-key, or name the release's folder", dir))
+					return badrequest.Mark(fmt.Errorf("%s is a bundle, of which only images are published: leave out --to, "+
+						"--image-repository, --layout and --packages-key, or name the release's folder", dir))
 				}
 				b, err := bundle.Open(dir)
 				if err != nil {
@@ -191,7 +191,8 @@ packages list it no more; --packages-key signs them again.`,
 }
 
 func packagesFlag(c *cobra.Command, files *[]string) {
-	c.Flags().StringSliceVar(files, "packages-key", nil, "a `file` with the private OpenPGP key that signs repositories of packages; several sign together")
+	c.Flags().StringSliceVar(files, "packages-key", nil,
+		"a `file` with the private OpenPGP key that signs repositories of packages; several sign together")
 }
 
 func toFlags(c *cobra.Command, to *string, dryRun *bool) {

@@ -259,8 +259,8 @@ With --openpgp, the key is one of OpenPGP, of RSA with 3072 bits, without a pass
 		},
 	}
 	made.Flags().DurationVar(&lifetime, "lifetime", 0, "with --openpgp, how long the key is good, such as 17520h (default forever)")
-	made.Flags().StringVar(&user, "openpgp", "", "make a key of OpenPGP for repositories of packages, NAME.key and NAME.asc, of a `user`: \"Acme "+
-		"<k8s@acme.example>\"")
+	made.Flags().StringVar(&user, "openpgp", "",
+		"make a key of OpenPGP for repositories of packages, NAME.key and NAME.asc, of a `user`: \"Acme <k8s@acme.example>\"")
 	made.Flags().StringVar(&kind, "type", kind, "the type of the keys: "+suggest.Enumerate(signature.Types(), "or"))
 	c.AddCommand(
 		made,

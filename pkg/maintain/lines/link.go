@@ -13,8 +13,8 @@ import (
 	"slipway.build/pkg/tree/module"
 )
 
-// link puts folders outside of the line's tree, by which its go.mod files replace modules, where the work tree looks for them: the paths are
-// relative, and it lies elsewhere. So ../slipway of a tree is a symbolic link _output/lines/slipway. What cannot be linked is an error.
+// link puts folders outside of the line's tree, by which its go.mod files replace modules, where the work tree looks for them: the paths
+// are relative, and it lies elsewhere. So ../slipway of a tree is a symbolic link _output/lines/slipway. What cannot be linked is an error.
 func (w *Work) link(ctx context.Context) error {
 	files, err := w.repo.Run(ctx, nil, "ls-files", "-z", "--", "go.mod", "*/go.mod")
 	if err != nil {

@@ -45,8 +45,8 @@ func Formats() []Format { return []Format{Deb, RPM} }
 // Revision is that of every package. What changes gets another version.
 const Revision = "1"
 
-// A Spec decides a package's bytes, together with the contents of the files that it names. Paths of files are relative to the tree's root and
-// separated by slashes; those in packages begin with a slash.
+// A Spec decides a package's bytes, together with the contents of the files that it names. Paths of files are relative to the tree's root
+// and separated by slashes; those in packages begin with a slash.
 type Spec struct {
 	Format      Format
 	Name        string

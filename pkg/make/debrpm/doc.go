@@ -7,9 +7,9 @@
 //	NOTICES               the texts of these licenses, of what its programs link
 //	changelog.Debian.gz   the release that it is of; only in debs
 //
-// If a package has units of systemd, systemd reads its units again after an install, and units are stopped and disabled before the package is
-// removed. Nothing is enabled, started or restarted: a kubelet that restarts because a package was installed surprises, and where no systemd
-// runs, as in a chroot, nothing fails.
+// If a package has units of systemd, systemd reads its units again after an install, and units are stopped and disabled before the package
+// is removed. Nothing is enabled, started or restarted: a kubelet that restarts because a package was installed surprises, and where no
+// systemd runs, as in a chroot, nothing fails.
 //
 // What must never be in here: which packages a release has, and how a deb or an rpm is written.
 package debrpm

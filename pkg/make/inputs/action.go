@@ -61,7 +61,9 @@ func Action(s Spec, at Place) *action.Action {
 			if entries, err = withSums(append(entries, more...)); err != nil {
 				return err
 			}
-			digest, err := checksum.Create(t.Path(tar), func(w io.Writer) error { return archive.Tar(ctxio.Writer(ctx, w), entries, s.Time) })
+			digest, err := checksum.Create(t.Path(tar), func(w io.Writer) error {
+				return archive.Tar(ctxio.Writer(ctx, w), entries, s.Time)
+			})
 			if err != nil {
 				return err
 			}

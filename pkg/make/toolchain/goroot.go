@@ -80,8 +80,8 @@ func (g *goroot) sum() (string, error) {
 }
 
 // state returns a digest of all files' identities. It changes when a file is written, even if its modification time is set back. Every
-// command that compiles asks for it, of more than ten thousand files, so each is asked for by its name in a folder that is open: by its path,
-// the system would look up each folder above it again.
+// command that compiles asks for it, of more than ten thousand files, so each is asked for by its name in a folder that is open: by its
+// path, the system would look up each folder above it again.
 func (g *goroot) state() (string, error) {
 	var mu sync.Mutex
 	var folders []string // digests

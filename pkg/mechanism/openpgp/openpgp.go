@@ -1,7 +1,7 @@
 // Package openpgp makes keys of OpenPGP, signs with them and checks signatures, in the forms that apt, dnf and rpm read.
 //
 // ProtonMail/go-crypto does the work. A signature depends on its content, the key and a time that callers choose, and on nothing else: the
-// library adds random bytes to signatures unless it is told not to.
+// library adds random bytes to signatures unless told not to.
 //
 // What must never be in here: what is signed, and whose keys count.
 package openpgp
@@ -141,8 +141,8 @@ func (k Keys) Public() ([]byte, error) {
 	})
 }
 
-// Sign returns a signature of a content, which says that it was made at a time, and whether it is of RSA: these have a place of their own in
-// rpms.
+// Sign returns a signature of a content, which says that it was made at a time, and whether it is of RSA: these have a place of their own
+// in rpms.
 func (k *Key) Sign(content []byte, at time.Time) (signature []byte, isRSA bool, err error) {
 	at = k.from(at)
 	by, err := k.signer(at)

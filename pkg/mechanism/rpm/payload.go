@@ -80,7 +80,8 @@ func payload(files []file, at time.Time) (pieces []archive.Piece, size int64) {
 		}
 		var b strings.Builder
 		b.WriteString(strings.Repeat("\x00", int(before)) + "070701")
-		for _, v := range []int64{int64(inode), int64(f.mode), 0, 0, int64(links), at.Unix(), f.size, 0, 0, 0, 0, int64(len(f.Name) + 1), 0} {
+		for _, v := range []int64{int64(inode), int64(f.mode), 0, 0, int64(links), at.Unix(), f.size, 0, 0, 0, 0,
+			int64(len(f.Name) + 1), 0} {
 			fmt.Fprintf(&b, "%08x", v)
 		}
 		b.WriteString(f.Name + "\x00" + strings.Repeat("\x00", int(fill(110+int64(len(f.Name))+1))))

@@ -57,8 +57,8 @@ const group = "Applications/System"
 
 // Arch returns rpm's name for a GOARCH, or an error if rpm has none.
 func Arch(goarch string) (string, error) {
-	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "s390x": "s390x", "ppc64le": "ppc64le", "386": "i686", "arm": "armv7hl",
-		"riscv64": "riscv64"}[goarch]
+	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64", "s390x": "s390x", "ppc64le": "ppc64le", "386": "i686",
+		"arm": "armv7hl", "riscv64": "riscv64"}[goarch]
 	if !ok {
 		return "", fmt.Errorf("rpm has no architecture for GOARCH %s", goarch)
 	}

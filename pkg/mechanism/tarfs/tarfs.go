@@ -25,7 +25,7 @@ import (
 var (
 	ErrShort  = errors.New("it is cut short")
 	ErrLonger = errors.New("it has something after its end")
-	ErrUnsafe = errors.New("is not a file or folder below the root, or is there twice")
+	ErrUnsafe = errors.New("is not a regular file or folder below the root, or its name occurs twice")
 )
 
 const (

@@ -19,8 +19,8 @@ import (
 // lock is the name of the lock, as action.Locked names it.
 const lock = "lock"
 
-// In calls f with the folder of that name in dir, which must exist, while no other process is in it. What others have left there was removed
-// before. If it has to wait, In calls waiting once.
+// In calls f with the folder of that name in dir, which must exist, while no other process is in it. What others have left there was
+// removed before. If it has to wait, In calls waiting once.
 func In(ctx context.Context, dir, name string, waiting func(), f func(work string) error) error {
 	work := filepath.Join(dir, name)
 	for {

@@ -1,5 +1,5 @@
-// Package yum writes and reads the metadata of a repository of rpms, as dnf wants them: three lists of packages, and repomd.xml, which names
-// them by digest. See createrepo_c(8), which makes the same of a folder of rpms; here, a package is added to lists that are there.
+// Package yum writes and reads the metadata of a repository of rpms, as dnf wants them: three lists of packages, and repomd.xml, which
+// names them by digest. See createrepo_c(8), which makes the same of a folder of rpms; here, a package is added to lists that are there.
 //
 // What must never be in here: which packages a repository has, where it is, and who signs it.
 package yum
@@ -32,8 +32,8 @@ var lists = []struct {
 	name, root, element string
 	of                  func(*Entry) *string
 }{
-	{"primary", `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="%d">`, "metadata",
-		func(e *Entry) *string { return &e.Primary }},
+	{"primary", `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm" packages="%d">`,
+		"metadata", func(e *Entry) *string { return &e.Primary }},
 	{"filelists", `<filelists xmlns="http://linux.duke.edu/metadata/filelists" packages="%d">`, "filelists",
 		func(e *Entry) *string { return &e.Filelists }},
 	{"other", `<otherdata xmlns="http://linux.duke.edu/metadata/other" packages="%d">`, "otherdata",
@@ -265,7 +265,8 @@ func ReadEntries(repomd []byte, read func(name string) ([]byte, error)) ([]Entry
 	}
 	n := len(found["primary"])
 	if len(found["filelists"]) != n || len(found["other"]) != n || !bytes.Contains(repomd, []byte(`<data type="primary">`)) {
-		return nil, fmt.Errorf("its lists have %d, %d and %d packages, and were not made by slipway", n, len(found["filelists"]), len(found["other"]))
+		return nil, fmt.Errorf("its lists have %d, %d and %d packages, and were not made by slipway",
+			n, len(found["filelists"]), len(found["other"]))
 	}
 	entries := make([]Entry, n)
 	for i := range entries {

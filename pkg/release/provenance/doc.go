@@ -2,8 +2,8 @@
 // provenance v1.
 //
 // A statement follows from release.json alone: everybody can make it again, and verify does. One is about the whole release, and there
-// is one for each tarball, deb, rpm, image and image index. They name what went in: the sources, every module by its dirHash, patches, toolchains,
-// Debian packages, and the variables that decide bytes. They name no time, host, user or road.
+// is one for each tarball, deb, rpm, image and image index. They name what went in: the sources, every module by its dirHash, patches,
+// toolchains, Debian packages, and the variables that decide bytes. They name no time, host, user or road.
 //
 // See docs/provenance.md, the page that the build types point to.
 //

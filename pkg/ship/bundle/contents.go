@@ -151,7 +151,7 @@ func signatures(statements []sign.Statement, in fs.FS, all map[string]file) erro
 			name = path.Join(below, name)
 			data, err := readSmall(in, name, maxSmall)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // whoever verifies the release says whether it should be there
+				continue // verification says whether it should be there
 			}
 			if err != nil {
 				return err

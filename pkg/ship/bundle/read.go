@@ -92,7 +92,7 @@ func (b *Bundle) open() (err error) {
 		err = fmt.Errorf("it is of %s, and %s of %s", b.Request.Version, release.File, asked.Version)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %v", requestFile, err) // which is no bad request of whoever opens it
+		return fmt.Errorf("%s: %v", requestFile, err) // not wrapped: what is wrong in a file is no mistake in a command
 	}
 	b.Images = b.Request.images(b.Release)
 	return nil

@@ -419,7 +419,7 @@ func TestFilesOfAPartKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	o := newOwner(t)
 	r, _ := o.pushable(t, "v1.37.0+acme.1", "")
-	files := append(make([]verify.File, 0, 500), verify.File{Path: "zero/blob", Status: verify.OK}) // with room for more, which are sorted in
+	files := append(make([]verify.File, 0, 500), verify.File{Path: "zero/blob", Status: verify.OK}) // with room for what is sorted in
 	report, err := verify.Part(t.Context(), os.DirFS(r.dir), r.dir, "release", func(release.Artifact) bool { return true }, files, o.want())
 	if err != nil {
 		t.Fatal(err)

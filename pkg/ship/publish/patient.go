@@ -17,8 +17,8 @@ import (
 // those of a whole publication are counted together. It does not repeat an upload whose content cannot be read again: who has sent it gets
 // the registry's answer, begins again, and waits here.
 //
-// go-containerregistry believes a registry that says that it has a blob. This asks how much of it: some have had parts of blobs, or nothing,
-// after a failure of their disks.
+// go-containerregistry believes a registry that says that it has a blob. This asks how much of it: some have had parts of blobs, or
+// nothing, after a failure of their disks.
 type patient struct {
 	to    http.RoundTripper
 	sizes map[string]int64 // of blobs, in bytes, by digest

@@ -87,7 +87,8 @@ func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) 
 	for _, k := range keys {
 		switch end := k.Expires(); {
 		case now.Before(k.Created()):
-			return nil, &KeyError{k.Fingerprint(), "it is of " + k.Created().UTC().Format(time.RFC3339) + ", which is not yet: look at the clock"}
+			return nil, &KeyError{k.Fingerprint(), "it was made at " + k.Created().UTC().Format(time.RFC3339) +
+				", which is in the future: check the clock"}
 		case end.IsZero():
 		case !now.Before(end):
 			return nil, &KeyError{k.Fingerprint(), "it expired on " + end.UTC().Format(time.DateOnly) + ": extend it, or make another one"}
@@ -219,8 +220,8 @@ func (s signedRPM) read(unsigned io.ReaderAt) io.Reader {
 	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.size-int64(len(s.begin))))
 }
 
-// pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers fetch
-// first comes last.
+// pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers
+// fetch first comes last.
 func (rs *packages) pages(ctx context.Context, without string) ([]Page, error) {
 	gone, err := rs.withdrawn(ctx, without)
 	if err != nil {
@@ -291,7 +292,8 @@ func (rs *packages) read(ctx context.Context, name string) ([]byte, error) {
 
 // stranger says that a repository is not the owner's.
 func (rs *packages) stranger(name string, err error) error {
-	return fmt.Errorf("%s: %s: %w: add the key that has signed it, or move the repository away", rs.channel, path.Join(rs.folder, name), err)
+	return fmt.Errorf("%s: %s: %w: add the key that has signed it, or move the repository away",
+		rs.channel, path.Join(rs.folder, name), err)
 }
 
 // debPages returns the indexes for apt, and what the release's debs need and would not find.
@@ -362,8 +364,8 @@ func (rs *packages) dates(before, index []byte) (date, until time.Time, err erro
 	return date, until, nil
 }
 
-// later returns the date of an index: that of the index before if it is the same, and else a later one, since apt and dnf keep an index that is
-// not older than what they are offered.
+// later returns the date of an index: that of the index before if it is the same, and else a later one, since apt and dnf keep an index
+// that is not older than what they are offered.
 func later(date, was time.Time, same bool) time.Time {
 	switch {
 	case same:

@@ -51,7 +51,9 @@ func (o owner) packaged(t *testing.T, version string) (dir string) {
 func (o owner) requiring(t *testing.T, version, other string, base release.BasePackages) (dir string) {
 	t.Helper()
 	of := stamp.ForPackages(version)
-	files := []archive.Entry{{Name: "usr/bin/tool", Mode: 0o755, Data: []byte("tool of " + version)}, {Name: "etc/tool", Data: []byte("a\n")}}
+	files := []archive.Entry{
+		{Name: "usr/bin/tool", Mode: 0o755, Data: []byte("tool of " + version)}, {Name: "etc/tool", Data: []byte("a\n")},
+	}
 	requires := make([]relation.Relation, 1)
 	if err := requires[0].UnmarshalText([]byte(other)); err != nil {
 		t.Fatal(err)
@@ -65,7 +67,9 @@ func (o owner) requiring(t *testing.T, version, other string, base release.BaseP
 		t.Fatal(err)
 	}
 	name := strings.ReplaceAll(of, "+", "-")
-	all := map[string][]byte{"packages/tool_" + name + "-1_amd64.deb": debFile.Bytes(), "packages/tool-" + name + "-1.x86_64.rpm": rpmFile.Bytes()}
+	all := map[string][]byte{
+		"packages/tool_" + name + "-1_amd64.deb": debFile.Bytes(), "packages/tool-" + name + "-1.x86_64.rpm": rpmFile.Bytes(),
+	}
 	dir = o.release(t, version, func(described *release.Release) {
 		described.Date, described.BasePackages = time.Unix(1_700_000_000, 0), base
 		for name, data := range all {
@@ -213,7 +217,8 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{last, o.packaged(t, "v1.37.0+acme.5")} {
-		if _, err := o.publishPackages(t, dir, to, next); err == nil || !strings.Contains(err.Error(), "its signature is by none of the keys") {
+		if _, err := o.publishPackages(t, dir, to, next); err == nil ||
+			!strings.Contains(err.Error(), "its signature is by none of the keys") {
 			t.Errorf("a stranger's key: %v", err)
 		}
 	}
@@ -244,7 +249,8 @@ func newApt(t *testing.T, to string) func(args ...string) (string, error) {
 	write(t, dir, "state/lists/partial/x", nil)
 	return func(args ...string) (string, error) {
 		args = append(args, "-o", "Dir::Etc::sourcelist="+dir+"/acme.sources", "-o", "Dir::Etc::sourceparts=-",
-			"-o", "Dir::State="+dir+"/state", "-o", "Dir::State::status="+dir+"/state/status", "-o", "Dir::Cache="+dir+"/cache", "-o", "APT::Architecture=amd64",
+			"-o", "Dir::State="+dir+"/state", "-o", "Dir::State::status="+dir+"/state/status",
+			"-o", "Dir::Cache="+dir+"/cache", "-o", "APT::Architecture=amd64",
 			"-o", "APT::Sandbox::User=root", "-o", "APT::Architectures=amd64",
 			"-o", "Acquire::Check-Date=true", "-o", "Acquire::Check-Valid-Until=true") // which machines may have turned off
 		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)

@@ -117,7 +117,7 @@ func TestPackagesOfARepositoryAreTheRelease(t *testing.T) {
 		}
 	}
 
-	// Whoever has fetched a package and what describes it has them in one folder; the release has its packages in another.
+	// Users download a package and release.json into one folder; in a release, packages are in a folder of their own.
 	beside := t.TempDir()
 	for _, name := range []string{"release.json", "release.json.sigstore.json"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))

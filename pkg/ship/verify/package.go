@@ -71,7 +71,7 @@ func signedCopy(ctx context.Context, at place, a release.Artifact, before File) 
 	in := ctxio.Reader(ctx, f)
 	r, err := rpm.Read(in)
 	if err != nil {
-		return before, nil //nolint:nilerr // it is no rpm, and was found to differ
+		return before, ctx.Err() // what is no rpm was found to differ
 	}
 	rest := io.MultiReader(bytes.NewReader(r.Unsigned()), bytes.NewReader(r.Header), in)
 	sum, n, err := checksum.Of(io.LimitReader(rest, a.Size+1))

@@ -44,8 +44,8 @@
 //	basePackages: {deb: [mount]}          # that these may require though no repository of the release has them
 //	registry: registry.k8s.io   # the images' names begin with it
 //
-// The fields are those of [Catalog], [Source], [Binary], [Image], [Addon] and [Package] that have a tag `file`. To add one, add it to its struct
-// and check its value in check.go.
+// The fields are those of [Catalog], [Source], [Binary], [Image], [Addon] and [Package] that have a tag `file`. To add one, add it to its
+// struct and check its value in check.go.
 //
 // `only` narrows a binary to some platforms of its sets. A binary in no set leaves `sets` out, lists in `only` the platforms
 // that it can be built for, and is built when it is asked for by name. An image with `set: test` is in the test tarballs, under

@@ -61,8 +61,8 @@ type BasePackages struct {
 	RPM []string `json:"rpm,omitempty" file:"optional"`
 }
 
-// Scripts are lines for a shell, in files of PackageFolder. The first two run at installs and upgrades, the others when a package is removed
-// and no version of it follows.
+// Scripts are lines for a shell, in files of PackageFolder. The first two run at installs and upgrades, the others when a package is
+// removed and no version of it follows.
 type Scripts struct {
 	PreInstall  string `json:"preinstall,omitempty" file:"optional"`
 	PostInstall string `json:"postinstall,omitempty" file:"optional"`

@@ -83,8 +83,8 @@ func spell(base, of, what string) string {
 	return fmt.Sprintf("%s+%s-%s", base, of, what)
 }
 
-// ForPackages returns a version as packages of Debian and rpm have it, which sort it as Compare does: a tilde comes before everything, and a
-// minus would begin the revision.
+// ForPackages returns a version as packages of Debian and rpm have it, which sort it as Compare does: a tilde comes before everything, and
+// a minus would begin the revision.
 //
 //	v1.37.0-rc.1         1.37.0~rc.1
 //	v1.37.0+acme.2-rc.1  1.37.0+acme.2~rc.1
