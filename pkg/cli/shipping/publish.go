@@ -78,6 +78,16 @@ written. A run that was interrupted is continued by the same command. Nothing is
 					return err
 				}
 			}
+			how := publish.Repositories{URL: address, Now: o.Now()}
+			if c.Flags().Changed("valid-days") {
+				how.Days = &days
+			}
+			if err := how.Check(); err != nil {
+				return err
+			}
+			if how.Keys, err = o.packageKeys(packages); err != nil {
+				return err
+			}
 			want, err := by.want(c.Context())
 			if err != nil {
 				return err
@@ -105,14 +115,6 @@ written. A run that was interrupted is continued by the same command. Nothing is
 				return noRelease(o.refused(err), dir, len(args) == 0)
 			}
 			if len(packages) > 0 {
-				keys, err := o.packageKeys(packages)
-				if err != nil {
-					return err
-				}
-				how := publish.Repositories{Keys: keys, URL: address, Now: o.Now()}
-				if c.Flags().Changed("valid-days") {
-					how.Days = &days
-				}
 				if err := accepted.SignPackages(how); err != nil {
 					return err
 				}

@@ -40,8 +40,8 @@ type Repositories struct {
 // maxDays bounds Days: ten years.
 const maxDays = 3650
 
-// check returns an error if the address is none, or the days are too many.
-func (q Repositories) check() error {
+// Check returns an error if the address is none, or the days are too many.
+func (q Repositories) Check() error {
 	if q.Days != nil && (*q.Days < 0 || *q.Days > maxDays) {
 		return badrequest.Mark(fmt.Errorf("an index is good for 1 to %d days, or, with 0, forever: not for %d", maxDays, *q.Days))
 	}
