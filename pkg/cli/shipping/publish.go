@@ -45,10 +45,10 @@ a target. The images of a bundle for one platform have tags there for that platf
 
 --packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs:
 core:/stable:/v1.37/deb for apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are
-below core:/prerelease:. They keep all versions. Name two keys while users change from one to another. What packages require must be there, or be one of basePackages in
-release.yaml.
---url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the repositories.
---valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
+below core:/prerelease:. They keep all versions. Name two keys while users change from one to another. What packages require must be
+there, or be one of basePackages in release.yaml. --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo,
+with which apt and dnf find the repositories. --valid-days 30 has apt refuse the index after that time, until the same command has signed
+it again.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is

@@ -176,7 +176,8 @@ type Path struct {
 func (f *File) Info() Info {
 	i := Info{
 		Name: f.text(1000), Version: f.text(1001), Release: f.text(1002), Arch: f.text(1022),
-		Summary: f.text(1004), Description: f.text(1005), Packager: f.text(1015), URL: f.text(1020), License: f.text(1014), Group: f.text(1016), Host: f.text(1007),
+		Summary: f.text(1004), Description: f.text(1005), Packager: f.text(1015), URL: f.text(1020),
+		License: f.text(1014), Group: f.text(1016), Host: f.text(1007),
 		SourceRPM: f.text(1044), Changes: f.text(1082),
 		Built: f.number(1006), Installed: f.number(1009),
 		Provides: f.dependencies(1047, 1112, 1113), Requires: f.dependencies(1049, 1048, 1050),
