@@ -146,19 +146,21 @@ func sweep(p *project.Project, planned *plan.Plan) error {
 	return sweepInputs(p, planned)
 }
 
-// sweepPackages removes the packages of another release. Their names have its version.
+// sweepPackages removes the packages of another release, and their digests. Their names have its version.
 func sweepPackages(root string, r *release.Release) error {
-	dir := filepath.Join(root, filepath.FromSlash(project.Tars), release.PackageFolder)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		if _, ok := r.Artifact(path.Join(release.PackageFolder, e.Name())); ok {
-			continue
+	for _, parent := range []string{project.Tars, project.Sums512} {
+		dir := filepath.Join(root, filepath.FromSlash(parent), release.PackageFolder)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("remove a package of an earlier release: %w", err)
+		for _, e := range entries {
+			if _, ok := r.Artifact(path.Join(release.PackageFolder, e.Name())); ok {
+				continue
+			}
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return fmt.Errorf("remove a package of an earlier release: %w", err)
+			}
 		}
 	}
 	return nil

@@ -78,6 +78,25 @@ func TestTheReleaseFolderHoldsOneRelease(t *testing.T) {
 	}
 }
 
+// The names of packages have the version in them, so that no release replaces those of another.
+func TestPackagesOfAnEarlierReleaseGoWithTheirDigests(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	const old, now = "packages/kubelet_1.2.3-1_amd64.deb", "packages/kubelet_1.2.4-1_amd64.deb"
+	for _, dir := range []string{project.Tars, project.Sums512} {
+		put(t, filepath.Join(root, filepath.FromSlash(dir)), old, now, "kubernetes.tar.gz")
+	}
+	if err := sweepPackages(root, &release.Release{Artifacts: []release.Artifact{{Name: now, Path: now}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{project.Tars, project.Sums512} {
+		want := map[string]string{now: now, "kubernetes.tar.gz": "kubernetes.tar.gz"}
+		if diff := cmp.Diff(want, list(t, filepath.Join(root, filepath.FromSlash(dir)))); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", dir, diff)
+		}
+	}
+}
+
 func TestResultsOfOneFolderAreDeliveredSideBySide(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -36,6 +36,7 @@ const (
 	Signed   = Layout + SignedSuffix      // the same with signatures, if the release is signed
 	Tars     = Output + "/release-tars"
 	Stage    = Output + "/release-stage" // parts of a release
+	Sums512  = Stage + "/sha512"         // of each artifact, its SHA-512
 	API      = Output + "/api"           // what the API is, as files
 	archives = State + "/archive"        // compressed forms by content
 

@@ -59,7 +59,7 @@ func (t *Image) archivePath() string {
 func (t *Image) tagPath() string {
 	return path.Join(project.Images, t.On.Arch, t.Image.File()+".docker_tag")
 }
-func (t *Image) sha512Path() string { return path.Join(sums512, t.Artifact()) }
+func (t *Image) sha512Path() string { return path.Join(project.Sums512, t.Artifact()) }
 func (t *Image) partPath() string {
 	return path.Join(project.Stage, "images", t.On.Dash(), t.Image.File())
 }

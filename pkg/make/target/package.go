@@ -88,7 +88,7 @@ func (t *Package) complete(b *Build) (s debrpm.Spec, name string, err error) {
 		return s, "", err
 	}
 	name = path.Join(release.PackageFolder, file)
-	s.Output, s.SHA512 = path.Join(project.Tars, name), path.Join(sums512, name)
+	s.Output, s.SHA512 = path.Join(project.Tars, name), path.Join(project.Sums512, name)
 	return s, name, nil
 }
 

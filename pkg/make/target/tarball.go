@@ -27,9 +27,6 @@ const (
 	rpmType     = "application/x-rpm"
 )
 
-// sums512 is the folder of the files with SHA-512 digests.
-const sums512 = project.Stage + "/sha512"
-
 // A Tarball is a compressed tarball of a release.
 type Tarball struct {
 	Name    string
@@ -138,7 +135,7 @@ func (t *Tarball) Binaries() []*Binary {
 }
 
 func (t *Tarball) path() string   { return path.Join(project.Tars, t.Name) }
-func (t *Tarball) sha512() string { return path.Join(sums512, t.Name) }
+func (t *Tarball) sha512() string { return path.Join(project.Sums512, t.Name) }
 
 // Member returns the tarball as a member of another one.
 func (t *Tarball) Member() Member {
@@ -148,7 +145,7 @@ func (t *Tarball) Member() Member {
 // Actions packs the tarball.
 func (t *Tarball) Actions(b *Build) ([]*action.Action, error) {
 	s := pack.Spec{Name: t.Name, Top: t.Top, Time: b.Stamp.Date}
-	at := pack.Place{Root: b.Root, Tarballs: project.Tars, Sums: sums512, Cache: b.ArchiveCache()}
+	at := pack.Place{Root: b.Root, Tarballs: project.Tars, Sums: project.Sums512, Cache: b.ArchiveCache()}
 	for _, m := range t.Members {
 		s.Members = append(s.Members, pack.Member{From: m.From, To: m.To, Unpack: m.Unpack, Fill: m.Fill, Last: m.Last})
 	}
@@ -211,7 +208,7 @@ func (t *Inputs) Actions(b *Build) ([]*action.Action, error) {
 			inputs.Spec{Name: input.Tarball, Time: b.Stamp.Date, Tree: b.TreeID(), Modules: modules, Debian: t.List.Debian},
 			inputs.Place{
 				Place: pack.Place{
-					Root: b.Root, Tarballs: project.Tars, Sums: sums512,
+					Root: b.Root, Tarballs: project.Tars, Sums: project.Sums512,
 					List: b.SourceList(), Inputs: b.Project.Sources.Files, Code: source.Code.String(),
 				},
 				Debian: b.Settings.Debian,
@@ -225,5 +222,5 @@ func (t *Inputs) Describe(_ *Build, d *describe.Spec) {
 	file, name := t.File()
 	d.AddFile(release.Artifact{
 		Name: name, Kind: release.Inputs, MediaType: tarType, Path: name, Action: t.ID(),
-	}, file, path.Join(sums512, name))
+	}, file, path.Join(project.Sums512, name))
 }
