@@ -211,11 +211,17 @@ func (o commands) moveTo(ctx context.Context, tmp, version string) error {
 	if _, err := r.Commit(ctx, "kit"); err != nil {
 		return err
 	}
-	if _, err := bump.Run(ctx, bump.Options{
+	report, err := bump.Run(ctx, bump.Options{
 		Root: tmp, Targets: []string{version}, Debian: debian.SourcesFrom(o.Getenv), LocksBy: "`make update-debian-locks`", Getenv: o.Getenv,
 		Say: o.Say,
-	}); err != nil {
+	})
+	if err != nil {
 		return err
+	}
+	for _, m := range report.Moves {
+		if m.To == bump.LeftOut {
+			o.Say(fmt.Sprintf("%s is left out: %s", m.What, m.Why))
+		}
 	}
 	return errors.Join(os.RemoveAll(filepath.Join(tmp, ".git")), os.RemoveAll(filepath.Join(tmp, "_output")))
 }

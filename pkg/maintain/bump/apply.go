@@ -211,12 +211,23 @@ func place(root, name string) error {
 	whole := filepath.Join(workDir(root), "whole") // in _output, where git ignores what a kill leaves
 	err := atomicfile.Copy(from, whole)
 	if errors.Is(err, fs.ErrNotExist) {
-		return os.Remove(to)
+		return remove(root, to)
 	}
 	if err != nil {
 		return err
 	}
 	return move(whole, to)
+}
+
+// remove removes a file of the tree, and the folders that are empty then, as git does.
+func remove(root, file string) error {
+	if err := os.Remove(file); err != nil {
+		return err
+	}
+	for dir := filepath.Dir(file); dir != root && os.Remove(dir) == nil; {
+		dir = filepath.Dir(dir)
+	}
+	return nil
 }
 
 // move renames a file into the tree. _output may be on another disk.
@@ -268,7 +279,7 @@ func (u undoLog) undo(ctx context.Context, root string, repo *worktree.Repo) (ed
 		case slices.Contains(u.Changed, name):
 			restore = append(restore, name)
 		default:
-			if err := os.Remove(file); err != nil {
+			if err := remove(root, file); err != nil {
 				return nil, err
 			}
 		}

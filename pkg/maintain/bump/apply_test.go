@@ -25,7 +25,7 @@ func newBumped(t *testing.T) bumped {
 	t.Helper()
 	r := gittest.New(t)
 	for name, text := range map[string]string{
-		".gitignore": "/_output/\n*.o\n", "a": "old a", "b/[c]": "old c", "gone": "old", "same": "same",
+		".gitignore": "/_output/\n*.o\n", "a": "old a", "b/[c]": "old c", "gone/file": "old", "same": "same",
 	} {
 		r.Write(name, text)
 	}
@@ -45,7 +45,7 @@ func newBumped(t *testing.T) bumped {
 	b.copy(t, "d/e", "new e")
 	b.copy(t, "ignored.o", "what make writes")
 	b.copy(t, "_output/bin/x", "what make writes")
-	if err := errors.Join(os.Chmod(b.file("b/[c]"), 0o755), os.Remove(b.file("gone"))); err != nil {
+	if err := errors.Join(os.Chmod(b.file("b/[c]"), 0o755), os.Remove(b.file("gone/file"))); err != nil {
 		t.Fatal(err)
 	}
 	changed, added, err := b.changes(t.Context())
@@ -98,12 +98,12 @@ func (b bumped) check(t *testing.T, when string, want map[string]string) {
 func TestApply(t *testing.T) {
 	t.Parallel()
 	b := newBumped(t)
-	if diff := cmp.Diff(undoLog{"Kubernetes v1.36.2", b.commit, []string{"a", "b/[c]", "gone"}, []string{"d/e"}}, b.undoLog); diff != "" {
+	if diff := cmp.Diff(undoLog{"Kubernetes v1.36.2", b.commit, []string{"a", "b/[c]", "gone/file"}, []string{"d/e"}}, b.undoLog); diff != "" {
 		t.Fatal(diff)
 	}
 	want := b.content(t)
 	want["a"], want["b/[c]"], want["d/e"] = "new a", "new c", "new e"
-	delete(want, "gone")
+	delete(want, "gone/file")
 	if err := b.apply(t.Context(), b.undoLog); err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +112,9 @@ func TestApply(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, b.content(t)); diff != "" {
 		t.Error(diff)
+	}
+	if _, err := os.Lstat(filepath.Join(b.Dir, "gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder is left empty: %v", err)
 	}
 	info, err := os.Stat(filepath.Join(b.Dir, "b", "[c]"))
 	if err != nil || info.Mode().Perm() != 0o755 {
@@ -189,7 +192,7 @@ func TestEditsAfterAKillStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"a", "gone", "d/e"} {
+	for _, name := range []string{"a", "gone/file", "d/e"} {
 		b.Write(name, "an edit")
 		want[name] = "an edit"
 	}
@@ -205,7 +208,7 @@ func TestFilesThatWereEditedAreNotReplaced(t *testing.T) {
 	for name, edit := range map[string]func(b bumped){
 		"b/[c]": func(b bumped) { b.Write("b/[c]", "an edit") },
 		"a":     func(b bumped) { b.Write("a", "an edit"); b.Repo.Commit() },
-		"gone":  func(b bumped) { b.Git("rm", "-q", "gone") },
+		"gone/file":  func(b bumped) { b.Git("rm", "-q", "gone/file") },
 		"d/e":   func(b bumped) { b.Write("d/e", "the user's") },
 	} {
 		b := newBumped(t)

@@ -50,11 +50,14 @@ type Options struct {
 	Getenv func(string) string // looks up variables for git
 }
 
+// LeftOut is the version of what a bump removes from the tree.
+const LeftOut = "left out"
+
 // A Move is a version that changes.
 type Move struct {
 	What string `json:"what"`
 	From string `json:"from"`
-	To   string `json:"to"`
+	To   string `json:"to"` // or LeftOut
 	Why  string `json:"why,omitempty"` // it follows something else
 }
 

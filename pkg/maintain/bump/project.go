@@ -66,8 +66,14 @@ type tooNewError string
 
 func (e tooNewError) Error() string { return string(e) }
 
-// moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6.
+// moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6. It shares modules with the components.
 func (p *preparation) moveProject(ctx context.Context, pr project, version, why string) error {
+	return p.moveProjectTo(ctx, pr, version, why, p.wantedBy)
+}
+
+// moveProjectTo moves a project to a version, which requires what requirements returns.
+func (p *preparation) moveProjectTo(ctx context.Context, pr project, version, why string,
+	requirements func(project, []fetched, *wanted) wanted) error {
 	to := versionOf(version)
 	switch {
 	case len(pr.modules) == 0:
@@ -88,7 +94,7 @@ func (p *preparation) moveProject(ctx context.Context, pr project, version, why 
 	} else if !unusable(err) {
 		return err
 	}
-	if err := p.require(pr.folder, p.wantedBy(pr, modules, p.now)); err != nil {
+	if err := p.require(pr.folder, requirements(pr, modules, p.now)); err != nil {
 		return err
 	}
 	if err := p.adaptImports(pr.folder, modules); err != nil {
@@ -107,7 +113,8 @@ func (p *preparation) fetchProject(ctx context.Context, pr project, version stri
 }
 
 // fitProject moves a project that Kubernetes does not name only if the Go that compiles is too old for it now: to the newest version
-// that this Go can compile.
+// that this Go can compile. That may be older than this Kubernetes, and then does not always compile with its modules, as crictl v1.34.0
+// did not with those of 1.35.4. So it keeps its own.
 func (p *preparation) fitProject(ctx context.Context, pr project) error {
 	switch {
 	case goversion.Compare("go"+pr.goLine, p.compileGo) <= 0:
@@ -125,7 +132,7 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.compileGo) > 0 {
 			continue
 		}
-		err := p.moveProject(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+pr.goLine)
+		err := p.moveProjectTo(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+pr.goLine, ownModules)
 		if !unusable(err) {
 			return err
 		}
@@ -171,7 +178,7 @@ func (p *preparation) leaveOutAddons(pr project, why string) error {
 		if err := errors.Join(p.draft.DropAddon(a.Name), os.RemoveAll(p.file(a.Folder()))); err != nil {
 			return err
 		}
-		p.move("addon "+a.Name, "", "left out", why)
+		p.move("addon "+a.Name, "", LeftOut, why)
 	}
 	return nil
 }
@@ -201,7 +208,7 @@ func (p *preparation) leaveOut(pr project, why string) error {
 			return err
 		}
 	}
-	p.move(pr.name, pr.version, "left out", why)
+	p.move(pr.name, pr.version, LeftOut, why)
 	return nil
 }
 

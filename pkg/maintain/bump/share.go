@@ -67,7 +67,24 @@ func (p *preparation) wantedBy(pr project, modules []fetched, components *wanted
 	return want
 }
 
-// followModules makes a project that stays in its version share modules with the components of another version of Kubernetes.
+// ownModules returns what a project in a version must require, with modules that its authors tested it with.
+func ownModules(_ project, modules []fetched, _ *wanted) wanted { return fromProject(modules) }
+
+// apart reports whether a project in the tree has Kubernetes' modules older than the components', so that it does not share them.
+func (p *preparation) apart(pr project) bool {
+	if p.onlyTests(pr) {
+		return false
+	}
+	staging := module.Staging(p.catalog.Kubernetes)
+	for path, version := range selection(pr.goMod).Versions {
+		if p.was.Versions[path] == staging && semver.Compare(version, staging) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// followModules makes a project that stays in its version share modules with the components of another version of Kubernetes, if it does now.
 func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if _, moved := p.required[pr.folder]; moved || len(pr.modules) == 0 || p.onlyTests(pr) || slices.Contains(p.leftOut, pr.folder) {
 		return nil
@@ -75,6 +92,9 @@ func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if p.patched(pr.folder) {
 		p.note("%s has patches, and keeps its versions of modules that Kubernetes has, too: it compiles them for itself until they are "+
 			"moved by hand", pr.folder)
+		return nil
+	}
+	if p.apart(pr) {
 		return nil
 	}
 	modules, err := p.fetchProject(ctx, pr, pr.version)
