@@ -35,7 +35,7 @@ var (
 	addonBinaries = []string{"etcd", "etcdctl", "etcdutl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", "olareg"}
 	cniPlugins    = []string{"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
 		"portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf"}
-	addonImages   = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server", "traefik/traefik")
+	addonImages = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server", "traefik/traefik")
 )
 
 // imageVersions returns the versions that release.yaml declares for images.

@@ -42,6 +42,7 @@ var parts = []part{
 	{"faults-of-programs", 55, "", []string{"TestEachCheckOfProgramsSeesWhatIsBroken"}},
 	{"conformance", 15, "", []string{"TestVariedSpecsPass"}},
 	{"other-minors", 55, "", []string{"TestTreeOfAnotherMinorBootsAndWorks"}},
+	{"oldest-minor", 55, "", []string{"TestTreeOfTheOldestMinorBootsAndWorks"}},
 	{"month", 50, "", []string{"TestTreeMovesToAnotherMinorAndBack", "TestOneMonthOfAMaintainer"}},
 	{"fork", 10, "", []string{"TestForkHasAPathOfItsOwn"}},
 	{"generated", 35, "", []string{"TestGeneratorsMakeUpstreamsFiles", "TestAPIGroupOfADistribution", "TestFieldOfAPatchIsInEveryAPI"}},
