@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	version "github.com/knqyf263/go-deb-version"
 )
 
 // An Entry is a package in an index: its fields, as lines.
@@ -63,6 +65,32 @@ func ReadPackages(index []byte) []Entry {
 		}
 	}
 	return entries
+}
+
+// Newest returns the newest version of a package, or "" if there is none.
+func Newest(entries []Entry, name string) (newest Entry, err error) {
+	for _, e := range entries {
+		if e.Field("Package") != name {
+			continue
+		}
+		order := 1
+		if newest != "" {
+			if order, err = Compare(e.Field("Version"), newest.Field("Version")); err != nil {
+				return "", fmt.Errorf("%s: %w", e.id(), err)
+			}
+		}
+		if order > 0 {
+			newest = e
+		}
+	}
+	return newest, nil
+}
+
+// Compare compares versions as dpkg does.
+func Compare(a, b string) (int, error) {
+	first, err1 := version.NewVersion(a)
+	second, err2 := version.NewVersion(b)
+	return first.Compare(second), cmp.Or(err1, err2)
 }
 
 // Compress returns a content for Packages.gz.

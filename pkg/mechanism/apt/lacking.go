@@ -1,13 +1,10 @@
 package apt
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-
-	version "github.com/knqyf263/go-deb-version"
 )
 
 // form is that of a dependency, as package deb writes it. One with alternatives has another, and nothing satisfies it.
@@ -57,12 +54,10 @@ func (e Entry) accepts(other Entry, op, bound string) (bool, error) {
 	if op == "" {
 		return true, nil
 	}
-	has, err1 := version.NewVersion(other.Field("Version"))
-	wants, err2 := version.NewVersion(bound)
-	if err := cmp.Or(err1, err2); err != nil {
+	order, err := Compare(other.Field("Version"), bound)
+	switch {
+	case err != nil:
 		return false, err
-	}
-	switch order := has.Compare(wants); {
 	case order < 0:
 		return strings.HasPrefix(op, "<"), nil
 	case order > 0:

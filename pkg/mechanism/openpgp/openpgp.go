@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +24,10 @@ import (
 )
 
 // A Key signs.
-type Key struct{ entity *pgp.Entity }
+type Key struct {
+	entity *pgp.Entity
+	signs  *pgp.Entity // the same, see unchanged
+}
 
 // Keys sign together. While a repository changes from one key to another, both do.
 type Keys []*Key
@@ -47,7 +52,7 @@ func New(user string, now time.Time, lifetime time.Duration) (private, public []
 	if private, err = armored(pgp.PrivateKeyType, func(w io.Writer) error { return e.SerializePrivate(w, c) }); err != nil {
 		return nil, nil, err
 	}
-	public, err = (&Key{e}).Public()
+	public, err = (&Key{entity: e}).Public()
 	return private, public, err
 }
 
@@ -88,7 +93,34 @@ func ReadPrivate(data []byte, password func() ([]byte, error)) (*Key, error) {
 			return nil, fmt.Errorf("the password is wrong: %w", err)
 		}
 	}
-	return &Key{e}, nil
+	return &Key{e, unchanged(e)}, nil
+}
+
+// unchanged returns a key as if it had been made as it is. The library refuses to sign at a time before the key's last change, such as
+// when its owner extended it. But a release from before that must get the signature that it has.
+func unchanged(e *pgp.Entity) *pgp.Entity {
+	made := *e
+	if i := e.PrimaryIdentity(); i != nil {
+		one := *i
+		one.SelfSignature = at(i.SelfSignature, e.PrimaryKey.CreationTime)
+		made.Identities = map[string]*pgp.Identity{i.Name: &one}
+	}
+	made.SelfSignature = at(e.SelfSignature, e.PrimaryKey.CreationTime)
+	made.Subkeys = slices.Clone(e.Subkeys)
+	for i, s := range made.Subkeys {
+		made.Subkeys[i].Sig = at(s.Sig, s.PublicKey.CreationTime)
+	}
+	return &made
+}
+
+// at returns a signature as if it had been made at a time.
+func at(s *packet.Signature, t time.Time) *packet.Signature {
+	if s == nil {
+		return nil
+	}
+	moved := *s
+	moved.CreationTime = t
+	return &moved
 }
 
 func read(data []byte) (pgp.EntityList, error) {
@@ -105,6 +137,31 @@ func read(data []byte) (pgp.EntityList, error) {
 // Created returns when the key was made.
 func (k *Key) Created() time.Time { return k.entity.PrimaryKey.CreationTime }
 
+// Changed returns when the key was made, or extended, or got another part: the time of the last signature by which it says so itself.
+func (k *Key) Changed() time.Time {
+	last := k.Created()
+	later := func(s *packet.Signature) {
+		if s != nil && s.CreationTime.After(last) {
+			last = s.CreationTime
+		}
+	}
+	for _, i := range k.entity.Identities {
+		later(i.SelfSignature)
+	}
+	for _, s := range k.entity.Subkeys {
+		later(s.Sig)
+	}
+	return last
+}
+
+// User returns who has the key: "NAME <ADDRESS>".
+func (k *Key) User() string {
+	if i := k.entity.PrimaryIdentity(); i != nil {
+		return i.Name
+	}
+	return ""
+}
+
 // Expires returns when the key expires, or the zero time if it never does.
 func (k *Key) Expires() time.Time {
 	self, _ := k.entity.PrimarySelfSignature()
@@ -119,7 +176,7 @@ func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKe
 
 // signer returns what signs at a time: the key, or a part of it that is for signatures.
 func (k *Key) signer(at time.Time) (*packet.PrivateKey, error) {
-	s, ok := k.entity.SigningKey(at)
+	s, ok := k.signs.SigningKey(at)
 	if !ok || s.PrivateKey == nil {
 		return nil, fmt.Errorf("the key %s cannot sign on %s", k.Fingerprint(), at.UTC().Format(time.DateOnly))
 	}
@@ -133,12 +190,41 @@ func (k *Key) Public() ([]byte, error) { return Keys{k}.Public() }
 func (k Keys) Public() ([]byte, error) {
 	return armored(pgp.PublicKeyType, func(w io.Writer) error {
 		for _, one := range k {
-			if err := one.entity.Serialize(w); err != nil {
+			if err := one.serialize(w); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// serialize writes the public key as the library does, but always with its users in the same order.
+func (k *Key) serialize(w io.Writer) error {
+	var parts []interface{ Serialize(io.Writer) error }
+	signatures := func(all ...*packet.Signature) {
+		for _, s := range all {
+			parts = append(parts, s)
+		}
+	}
+	e := k.entity
+	parts = append(parts, e.PrimaryKey)
+	signatures(e.Revocations...)
+	signatures(e.Signatures...)
+	for _, name := range slices.Sorted(maps.Keys(e.Identities)) {
+		parts = append(parts, e.Identities[name].UserId)
+		signatures(e.Identities[name].Signatures...)
+	}
+	for _, s := range e.Subkeys {
+		parts = append(parts, s.PublicKey)
+		signatures(s.Revocations...)
+		signatures(s.Sig)
+	}
+	for _, part := range parts {
+		if err := part.Serialize(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Sign returns a signature of a content, which says that it was made at a time, and whether it is of RSA: these have a place of their own
@@ -150,7 +236,7 @@ func (k *Key) Sign(content []byte, at time.Time) (signature []byte, isRSA bool, 
 		return nil, false, err
 	}
 	var b bytes.Buffer
-	err = pgp.DetachSign(&b, k.entity, bytes.NewReader(content), config(at))
+	err = pgp.DetachSign(&b, k.signs, bytes.NewReader(content), config(at))
 	return b.Bytes(), by.PubKeyAlgo == packet.PubKeyAlgoRSA, err
 }
 

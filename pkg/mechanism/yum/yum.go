@@ -23,6 +23,7 @@ import (
 // An Entry is a package in the three lists, as elements of XML.
 type Entry struct {
 	Location                    string // of its file, relative to the repository
+	Size                        int64  // of that, in bytes
 	SHA256                      string // of that
 	Primary, Filelists, Changes string
 }
@@ -143,7 +144,7 @@ func NewEntry(f *rpm.File, location string, size int64, sum string) (Entry, erro
 			p.Format.Files = append(p.Format.Files, one)
 		}
 	}
-	e := Entry{Location: location, SHA256: sum}
+	e := Entry{Location: location, Size: size, SHA256: sum}
 	for to, value := range map[*string]any{&e.Primary: p, &e.Filelists: all, &e.Changes: other} {
 		text, err := xml.Marshal(value)
 		if err != nil {
@@ -226,6 +227,7 @@ var (
 		`<location href="([^"]+)"/>`)
 	revision = regexp.MustCompile(`<revision>([0-9]+)</revision>`)
 	href     = regexp.MustCompile(`<location href="([^"]*)">`)
+	inBytes  = regexp.MustCompile(`<size package="([0-9]+)"`)
 	pkgid    = regexp.MustCompile(`<checksum type="sha256" pkgid="YES">([0-9a-f]{64})</checksum>`)
 )
 
@@ -271,11 +273,14 @@ func ReadEntries(repomd []byte, read func(name string) ([]byte, error)) ([]Entry
 	entries := make([]Entry, n)
 	for i := range entries {
 		e := Entry{Primary: found["primary"][i], Filelists: found["filelists"][i], Changes: found["other"][i]}
-		at, id := href.FindStringSubmatch(e.Primary), pkgid.FindStringSubmatch(e.Primary)
-		if at == nil || id == nil {
-			return nil, fmt.Errorf("a package in it has no place or no SHA-256: %.100s", e.Primary)
+		at, id, size := href.FindStringSubmatch(e.Primary), pkgid.FindStringSubmatch(e.Primary), inBytes.FindStringSubmatch(e.Primary)
+		if at == nil || id == nil || size == nil {
+			return nil, fmt.Errorf("a package in it has no place, no size or no SHA-256: %.100s", e.Primary)
 		}
 		e.Location, e.SHA256 = at[1], id[1]
+		if _, err := fmt.Sscan(size[1], &e.Size); err != nil {
+			return nil, fmt.Errorf("%s: its size: %w", e.Location, err)
+		}
 		entries[i] = e
 	}
 	return entries, nil

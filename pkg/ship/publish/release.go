@@ -289,6 +289,13 @@ func Withdraw(ctx context.Context, c Channel, version, why string, q Repositorie
 	}
 	p := &Publication{Target: c.String(), Version: version, URLPath: site.URLPath(site.Folder(version)) + "/", Withdrawn: why, channel: c,
 		release: r}
+	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(version), version: version}
+	if q.Keys != nil {
+		if err := rs.addKeyring(ctx); err != nil { // it is there, unless the keys have changed
+			return nil, err
+		}
+		p.Packages, p.Objects = rs.folder, rs.objects
+	}
 	p.pages = func(ctx context.Context) ([]Page, error) {
 		notice, err := page(ctx, c, path.Join(site.Folder(version), site.Withdrawn), []byte(why+"\n"))
 		if err != nil {
@@ -299,8 +306,7 @@ func Withdraw(ctx context.Context, c Channel, version, why string, q Repositorie
 		if err != nil || q.Keys == nil {
 			return pages, err
 		}
-		p.Packages = repositoryFolder(version)
-		more, err := (&packages{Repositories: q, channel: c, folder: p.Packages}).pages(ctx, version)
+		more, err := rs.pages(ctx, version)
 		return append(pages, more...), err
 	}
 	if q.Keys == nil && hasPackages(r) {

@@ -3,16 +3,11 @@ package publish
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +16,6 @@ import (
 
 	"slipway.build/pkg/mechanism/apt"
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/mechanism/deb"
 	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/mechanism/rpm"
 	"slipway.build/pkg/mechanism/yum"
@@ -105,121 +99,6 @@ func hasPackages(r *release.Release) bool {
 	return slices.ContainsFunc(r.Artifacts, func(a release.Artifact) bool { return a.Identity != nil })
 }
 
-// newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
-func newPackages(ctx context.Context, dir string, r *release.Release, q Repositories, c Channel) (*packages, error) {
-	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(r.Version), version: r.Version, date: r.Date,
-		base: r.BasePackages}
-	for _, a := range r.Artifacts {
-		var err error
-		file := filepath.Join(dir, filepath.FromSlash(a.Path))
-		switch a.Kind {
-		case release.Deb:
-			err = rs.addDeb(a, file)
-		case release.RPM:
-			err = rs.addRPM(ctx, a, file)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return rs, nil
-}
-
-func (rs *packages) addDeb(a release.Artifact, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	control, err := deb.Control(f)
-	if err != nil {
-		return err
-	}
-	name := path.Join(a.Identity.Arch, path.Base(a.Path))
-	rs.debs = append(rs.debs, apt.NewEntry(control, name, a.Size, a.SHA256))
-	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "deb", name), Size: a.Size, SHA256: a.SHA256,
-		open: func() (io.ReadCloser, error) { return os.Open(file) }})
-	return nil
-}
-
-// addRPM signs a copy of an rpm by the first key: rpm reads one signature. A copy at the target that another of the keys has signed stays.
-func (rs *packages) addRPM(ctx context.Context, a release.Artifact, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	unsigned, err := rpm.Read(f)
-	if err != nil {
-		return err
-	}
-	name := path.Join(a.Identity.Arch, path.Base(a.Path))
-	var chosen signedRPM
-	for i, key := range rs.Keys {
-		s, err := signRPM(f, a.Size, unsigned, key, rs.date)
-		if err != nil {
-			return err
-		}
-		there, err := rs.channel.Head(ctx, path.Join(rs.folder, "rpm", name), s.size, s.digest)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if i == 0 || there {
-			chosen = s
-		}
-		if there || errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	signed := *unsigned
-	signed.Start, signed.End = int64(len(chosen.begin)), int64(len(chosen.begin))+unsigned.End-unsigned.Start
-	entry, err := yum.NewEntry(&signed, name, chosen.size, chosen.digest)
-	if err != nil {
-		return err
-	}
-	rs.rpms = append(rs.rpms, entry)
-	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: chosen.size, SHA256: chosen.digest,
-		open: func() (io.ReadCloser, error) {
-			f, err := os.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			return struct {
-				io.Reader
-				io.Closer
-			}{chosen.read(f), f}, nil
-		}})
-	return nil
-}
-
-// A signedRPM is an rpm with a signature: another beginning, and the rest of the unsigned one.
-type signedRPM struct {
-	begin  []byte
-	start  int64 // of the rest
-	size   int64
-	digest string // SHA-256, in hex
-}
-
-func signRPM(f *os.File, size int64, unsigned *rpm.File, key *openpgp.Key, at time.Time) (signedRPM, error) {
-	signature, isRSA, err := key.Sign(unsigned.Header, at)
-	if err != nil {
-		return signedRPM{}, err
-	}
-	s := signedRPM{begin: unsigned.Signed(signature, isRSA), start: unsigned.Start}
-	s.size = int64(len(s.begin)) + size - s.start
-	sum := sha256.New()
-	if _, err := io.Copy(sum, s.read(f)); err != nil {
-		return s, err
-	}
-	s.digest = hex.EncodeToString(sum.Sum(nil))
-	return s, nil
-}
-
-// read reads it, given the unsigned one.
-func (s signedRPM) read(unsigned io.ReaderAt) io.Reader {
-	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.size-int64(len(s.begin))))
-}
-
 // pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers
 // fetch first comes last.
 func (rs *packages) pages(ctx context.Context, without string) ([]Page, error) {
@@ -298,22 +177,11 @@ func (rs *packages) stranger(name string, err error) error {
 
 // debPages returns the indexes for apt, and what the release's debs need and would not find.
 func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
-	entries := slices.Clone(rs.debs)
-	signed, err := rs.read(ctx, "deb/InRelease")
+	before, there, err := rs.debsBefore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	var before []byte
-	if signed != nil {
-		if before, err = rs.Keys.Open(signed); err != nil {
-			return nil, nil, rs.stranger("deb/InRelease", err)
-		}
-		index, err := rs.named(ctx, before)
-		if err != nil {
-			return nil, nil, err
-		}
-		entries = append(entries, apt.ReadPackages(index)...)
-	}
+	entries := append(slices.Clone(rs.debs), there...)
 	isGone := func(e apt.Entry) bool { return gone[path.Base(e.Field("Filename"))] }
 	entries = slices.DeleteFunc(entries, isGone)
 	lacks, err = apt.Lacking(slices.DeleteFunc(slices.Clone(rs.debs), isGone), entries, rs.base.Deb)
@@ -334,6 +202,19 @@ func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		Files: files}
 	pages, err := rs.signedPages(ctx, files, r.Text(), date)
 	return pages, lacks, err
+}
+
+// debsBefore returns what the index for apt says now, and its packages: nothing if there is none.
+func (rs *packages) debsBefore(ctx context.Context) (text []byte, entries []apt.Entry, err error) {
+	signed, err := rs.read(ctx, "deb/InRelease")
+	if err != nil || signed == nil {
+		return nil, nil, err
+	}
+	if text, err = rs.Keys.Open(signed); err != nil {
+		return nil, nil, rs.stranger("deb/InRelease", err)
+	}
+	index, err := rs.named(ctx, text)
+	return text, apt.ReadPackages(index), err
 }
 
 // dates returns the date of an index for apt, and until when that is good: the zero time is forever. One that ends is dated now,
@@ -439,26 +320,11 @@ func (rs *packages) compare(ctx context.Context, dir string, files []named) ([]P
 // rpmPages is the same for dnf.
 func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
 	entries, date := slices.Clone(rs.rpms), rs.date
-	repomd, err := rs.read(ctx, "rpm/repodata/repomd.xml")
+	repomd, there, err := rs.rpmsBefore(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if repomd != nil {
-		signature, err := rs.read(ctx, "rpm/"+signatureOf(repomd))
-		if err == nil {
-			err = rs.Keys.Check(repomd, signature)
-		}
-		if err != nil {
-			return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
-		}
-		before, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) {
-			return rs.channel.Read(ctx, path.Join(rs.folder, "rpm", name))
-		})
-		if err != nil {
-			return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
-		}
-		entries = append(entries, before...)
-	}
+	entries = append(entries, there...)
 	isGone := func(e yum.Entry) bool { return gone[path.Base(e.Location)] }
 	entries = slices.DeleteFunc(entries, isGone)
 	// What has rpm has a shell.
@@ -487,6 +353,32 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		named{"repodata/repomd.xml.asc", signature}, named{"repodata/repomd.xml", m.Repomd})
 	pages, err := rs.compare(ctx, "rpm", all)
 	return pages, lacks, err
+}
+
+// rpmsBefore returns what repomd.xml says now, and the packages of the index: nothing if there is none.
+func (rs *packages) rpmsBefore(ctx context.Context) (repomd []byte, entries []yum.Entry, err error) {
+	repomd, err = rs.read(ctx, "rpm/repodata/repomd.xml")
+	if err != nil || repomd == nil {
+		return nil, nil, err
+	}
+	signature, err := rs.read(ctx, "rpm/"+signatureOf(repomd))
+	if err == nil {
+		err = rs.Keys.Check(repomd, signature)
+	}
+	if err != nil {
+		return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
+	}
+	if rs.Keys[:1].Check(repomd, signature) != nil {
+		return nil, nil, fmt.Errorf("%s: rpms would be signed by the key %s, which users of %s do not have yet: until they have it, "+
+			"name the key that they have first", rs.channel, rs.Keys[0].Fingerprint(), rs.folder)
+	}
+	entries, err = yum.ReadEntries(repomd, func(name string) ([]byte, error) {
+		return rs.channel.Read(ctx, path.Join(rs.folder, "rpm", name))
+	})
+	if err != nil {
+		return nil, nil, rs.stranger("rpm/repodata/repomd.xml", err)
+	}
+	return repomd, entries, nil
 }
 
 // signatureOf returns the name of a signature of a repomd.xml that stays, so that a run that ended before it had replaced both files can be

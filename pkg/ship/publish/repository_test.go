@@ -30,10 +30,20 @@ import (
 
 func newKey(t *testing.T, lifetime time.Duration) *openpgp.Key {
 	t.Helper()
-	private, _, err := openpgp.New("Acme <k8s@acme.example>", time.Unix(1_700_000_000, 0), lifetime)
+	return readKey(t, newPrivate(t, time.Unix(1_700_000_000, 0), lifetime))
+}
+
+func newPrivate(t *testing.T, at time.Time, lifetime time.Duration) []byte {
+	t.Helper()
+	private, _, err := openpgp.New("Acme <k8s@acme.example>", at, lifetime)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return private
+}
+
+func readKey(t *testing.T, private []byte) *openpgp.Key {
+	t.Helper()
 	key, err := openpgp.ReadPrivate(private, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -113,16 +123,18 @@ func (o owner) publishAs(t *testing.T, dir, to string, q Repositories) (*Publica
 	return p, p.Send(t.Context(), func() {})
 }
 
-// listed returns the versions that both repositories of a folder list, for apt and for dnf.
-func listed(t *testing.T, dir string) []string {
+// listed returns the versions of a package that both repositories of a folder list, for apt and for dnf.
+func listed(t *testing.T, dir, name string) []string {
 	t.Helper()
 	index, err := os.ReadFile(filepath.Join(dir, "deb", "Packages"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, m := range regexp.MustCompile(`(?m)^Version: (.*)$`).FindAllStringSubmatch(string(index), -1) {
-		all = append(all, m[1])
+	for _, e := range apt.ReadPackages(index) {
+		if e.Field("Package") == name {
+			all = append(all, e.Field("Version"))
+		}
 	}
 	repomd, err := os.ReadFile(filepath.Join(dir, "rpm", "repodata", "repomd.xml"))
 	if err != nil {
@@ -134,10 +146,12 @@ func listed(t *testing.T, dir string) []string {
 	}
 	var rpms []string
 	for _, e := range entries {
-		m := regexp.MustCompile(`ver="([^"]*)" rel="([^"]*)"`).FindStringSubmatch(e.Primary)
-		rpms = append(rpms, m[1]+"-"+m[2])
+		if strings.Contains(e.Primary, "<name>"+name+"</name>") {
+			m := regexp.MustCompile(`ver="([^"]*)" rel="([^"]*)"`).FindStringSubmatch(e.Primary)
+			rpms = append(rpms, m[1]+"-"+m[2])
+		}
 	}
-	if diff := cmp.Diff(all, rpms); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(rpms))); diff != "" {
 		t.Errorf("debs and rpms differ:\n%s", diff)
 	}
 	return all
@@ -172,10 +186,10 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 		}
 	}
 	both := []string{"1.37.0+acme.1-1", "1.37.0+acme.2-1"}
-	if diff := cmp.Diff(both, listed(t, stable)); diff != "" {
+	if diff := cmp.Diff(both, listed(t, stable, "tool")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := listed(t, filepath.Join(to, "core:", "prerelease:", "v1.37")); !slices.Equal(got, []string{"1.37.1~rc.0+acme.1-1"}) {
+	if got := listed(t, filepath.Join(to, "core:", "prerelease:", "v1.37"), "tool"); !slices.Equal(got, []string{"1.37.1~rc.0+acme.1-1"}) {
 		t.Errorf("candidates: %q", got)
 	}
 	before := contents(t, to)
@@ -206,7 +220,7 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := []string{"1.37.0+acme.1-1", "1.37.0+acme.3-1"}
-	if diff := cmp.Diff(left, listed(t, stable)); diff != "" {
+	if diff := cmp.Diff(left, listed(t, stable, "tool")); diff != "" {
 		t.Errorf("after a withdrawal (-want +got):\n%s", diff)
 	}
 	clients(t, to, left)
@@ -223,7 +237,7 @@ func TestRepositoriesKeepAllVersions(t *testing.T) {
 		}
 	}
 	rpms := contents(t, filepath.Join(stable, "rpm", "x86_64"))
-	if _, err := o.publishPackages(t, last, to, next, key); err != nil {
+	if _, err := o.publishPackages(t, last, to, key, next); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(rpms, contents(t, filepath.Join(stable, "rpm", "x86_64"))); diff != "" {
@@ -239,11 +253,15 @@ func newApt(t *testing.T, to string) func(args ...string) (string, error) {
 	t.Helper()
 	needs.Program(t, "apt-get")
 	dir := t.TempDir()
-	sources, err := os.ReadFile(filepath.Join(to, "core:/stable:/v1.37/acme.sources"))
-	if err != nil {
+	stable := filepath.Join(to, "core:/stable:/v1.37")
+	sources, err1 := os.ReadFile(filepath.Join(stable, "acme.sources"))
+	keys, err2 := os.ReadFile(filepath.Join(stable, "deb/Release.key"))
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "acme.sources", bytes.ReplaceAll(sources, []byte(address), []byte("file://"+to)))
+	places := strings.NewReplacer(address, "file://"+to, "/usr/share/keyrings", dir)
+	write(t, dir, "acme.sources", []byte(places.Replace(string(sources))))
+	write(t, dir, "acme-archive-keyring.asc", keys)
 	write(t, dir, "state/status", nil)
 	write(t, dir, "cache/archives/partial/x", nil)
 	write(t, dir, "state/lists/partial/x", nil)

@@ -43,26 +43,20 @@ func (rs *packages) usersFiles() []string {
 	return []string{name + ".sources", name + ".repo"}
 }
 
-// usersPages returns these files. That for apt has the keys in it; dnf shows the key, and asks whether it is the right one.
+// usersPages returns these files. Both name the place at which users put the keys before they have the package with them.
 func (rs *packages) usersPages(ctx context.Context) ([]Page, error) {
 	names := rs.usersFiles()
 	if names == nil {
 		return nil, nil
 	}
-	at := rs.URL + "/" + rs.folder
-	public, err := rs.Keys.Public()
-	if err != nil {
-		return nil, err
+	at, file := rs.URL+"/"+rs.folder, "/"+keyringFile(rs.version)
+	about := func(key string) string {
+		return fmt.Sprintf("# The package %s keeps the keys up to date. Before it is installed, fetch them:\n"+
+			"# curl --create-dirs -fsSLo %s %s\n", keyringName(rs.version), file, key)
 	}
-	sources := "Types: deb\nURIs: " + at + "/deb/\nSuites: /\nSigned-By:\n"
-	for line := range strings.Lines(string(public)) {
-		if strings.TrimSpace(line) == "" {
-			line = ".\n"
-		}
-		sources += " " + line
-	}
-	repo := fmt.Sprintf("[%[1]s]\nname=%[1]s\nbaseurl=%[2]s/rpm/\ngpgcheck=1\nrepo_gpgcheck=1\ngpgkey=%[2]s/rpm/repodata/repomd.xml.key\n",
-		usersName(rs.version), at)
+	sources := fmt.Sprintf("%sTypes: deb\nURIs: %[2]s/deb/\nSuites: /\nSigned-By: %[3]s\n", about(at+"/deb/Release.key"), at, file)
+	repo := fmt.Sprintf("%s[%[2]s]\nname=%[2]s\nbaseurl=%[3]s/rpm/\ngpgcheck=1\nrepo_gpgcheck=1\ngpgkey=file://%[4]s\n",
+		about(at+"/rpm/repodata/repomd.xml.key"), usersName(rs.version), at, file)
 	var pages []Page
 	for i, content := range []string{sources, repo} {
 		p, err := page(ctx, rs.channel, names[i], []byte(content))
