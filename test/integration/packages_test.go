@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -52,8 +53,22 @@ func TestPackageManagersInstallPackages(t *testing.T) {
 	}
 	r.tree.make(t, quick).ok(t)
 	r.sameRelease(t, r.tree)
-	publishSmall(t, filepath.Join(root, "srv", "k8s"))
-	for _, name := range []string{"apt", "dnf", "signed"} {
+	publishSmall(t, filepath.Join(root, "srv"))
+	for _, kind := range []string{"deb", "rpm"} {
+		files, err := filepath.Glob(filepath.Join(root, "srv/both/core:/stable:/v1.36", kind, "*", "acme-archive-keyring*"))
+		if err != nil || len(files) != 2 {
+			t.Fatalf("%q, %v", files, err)
+		}
+		judge(t, kind, files)
+	}
+	runScripts(t, root, []string{"apt", "dnf", "signed", "users"}, []string{"OLD=" + versions[0], "NEW=" + versions[1]})
+}
+
+// runScripts runs scripts in a root file system, without a network.
+func runScripts(t *testing.T, root string, names, env []string) {
+	t.Helper()
+	env = append(env, "LC_ALL=C", "HOME=/root", "DEBIAN_FRONTEND=noninteractive")
+	for _, name := range names {
 		script, err := os.ReadFile(filepath.Join("testdata", "packages-"+name+".sh"))
 		if err != nil {
 			t.Fatal(err)
@@ -61,42 +76,112 @@ func TestPackageManagersInstallPackages(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, "srv", name+".sh"), script, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		run(t, root, []string{"LC_ALL=C", "OLD=" + versions[0], "NEW=" + versions[1], "HOME=/root", "DEBIAN_FRONTEND=noninteractive"},
-			"unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc="+filepath.Join(root, "proc"),
+		run(t, root, env, "unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc="+filepath.Join(root, "proc"),
 			"chroot", root, "/bin/sh", "/srv/"+name+".sh").ok(t)
 	}
 }
 
-// publishSmall publishes two versions of a small tree, with their packages, in a folder.
-func publishSmall(t *testing.T, to string) {
+// publishSmall publishes versions of a small tree, with their packages, in the folder old, signed by one key, and k8s is the same. Both,
+// new and withdrawn are what becomes of it: two keys sign, then the new one alone, and then a version is withdrawn. The commands of
+// docs/install.md are beside them, with what they need.
+func publishSmall(t *testing.T, srv string) {
 	t.Helper()
 	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret"}}
 	if err := writeSmallTree(small.dir); err != nil {
 		t.Fatal(err)
 	}
+	small.edit(t, "release/release.yaml", "packages:\n", "packages:\n- {name: kubectl, binaries: [kubectl], summary: A command line}\n"+
+		"- {name: kubeadm, binaries: [kube-log-runner], summary: Not kubeadm}\n")
 	keys := t.TempDir()
 	small.slipway(t, "keys", "new", keys+"/release").ok(t)
-	small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/packages").ok(t)
-	for _, version := range []string{"v1.36.3+acme.1", "v1.36.3+acme.2"} {
+	for _, name := range []string{"old", "next"} {
+		small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/"+name).ok(t)
+	}
+	publish := func(folder, to string, by ...string) {
+		t.Helper()
+		args := []string{"publish", folder, "--key", keys + "/release.pub", "--to", "file://" + srv + "/" + to, "--url", "file:///srv/k8s"}
+		for _, name := range by {
+			args = append(args, "--packages-key", keys+"/"+name+".key")
+		}
+		small.slipway(t, args...).ok(t)
+	}
+	kubernetes := "v1.36.3" // of the small tree
+	for _, version := range []string{"v1.36.2+acme.1", "v1.36.2+acme.2", "v1.37.0+acme.1"} {
+		of, _, _ := strings.Cut(version, "+")
+		small.edit(t, "cmd/go.mod", kubernetes, of)
+		kubernetes = of
 		tr := small.with(stampAs(version, strings.Repeat("0123456789", 4))...)
 		tr.slipway(t, slices.Concat(quickRelease, []string{"--packages"})...).ok(t)
 		tr.slipway(t, "sign", "--key", keys+"/release.key").ok(t)
-		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", keys+"/packages.key",
-			"--url", "file:///srv/k8s").ok(t)
+		run(t, small.dir, nil, "cp", "-a", tars, keys+"/"+version).ok(t)
+		publish(keys+"/"+version, "old", "old")
+		if version == "v1.36.2+acme.1" {
+			tr.slipway(t, "bundle", "--key", keys+"/release.pub", "--platform", "linux/"+hostArch, "--output", srv+"/acme.tar").ok(t)
+		}
 	}
+	for i, by := range [][]string{{"old", "next"}, {"next"}} {
+		from, to := []string{"old", "both"}[i], []string{"both", "new"}[i]
+		run(t, srv, nil, "cp", "-a", from, to).ok(t)
+		for _, version := range []string{"v1.36.2+acme.2", "v1.37.0+acme.1"} {
+			publish(keys+"/"+version, to, by...)
+		}
+	}
+	run(t, srv, nil, "cp", "-a", "new", "withdrawn").ok(t)
+	run(t, srv, nil, "cp", "-a", "old", "k8s").ok(t)
+	small.slipway(t, "withdraw", "v1.36.2+acme.2", "--reason", "it leaks", "--to", "file://"+srv+"/withdrawn",
+		"--packages-key", keys+"/next.key").ok(t)
+	run(t, srv, nil, "cp", keys+"/release.pub", slipway(t), ".").ok(t)
+	var functions strings.Builder
+	here := strings.NewReplacer(addressInDocument, "file:///srv/k8s", "1.37", "1.36", "1.38", "1.37") // which slipway makes
+	for heading, commands := range documentCommands(t, "docs/install.md") {
+		name := strings.ToLower(strings.ReplaceAll(heading, " ", "_"))
+		fmt.Fprintf(&functions, "%s() {\n%s}\n", name, here.Replace(commands))
+	}
+	if err := os.WriteFile(filepath.Join(srv, "install.sh"), []byte(functions.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addressInDocument begins the URLs in docs/install.md that are about a site.
+const addressInDocument = "https://dl.example.com"
+
+// documentCommands returns the commands of a document, in blocks of sh, by the headings above them: all of them, and with the words apt and
+// dnf after the heading those that are about these.
+func documentCommands(t *testing.T, name string) map[string]string {
+	t.Helper()
+	src, err := sources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for section := range strings.SplitSeq(src.read(t, name), "\n## ") {
+		heading, text, _ := strings.Cut(section, "\n")
+		for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(strings.ReplaceAll(block[1], "\\\n", "")) {
+				all[heading] += line
+				switch {
+				case strings.Contains(line, "apt"):
+					all[heading+" apt"] += line
+				case strings.Contains(line, "dnf") || strings.Contains(line, "yum"):
+					all[heading+" dnf"] += line
+				}
+			}
+		}
+	}
+	return all
 }
 
 // makeRoot makes a root file system with apt, dnf and what packages require.
 func makeRoot(t *testing.T, root string) {
 	t.Helper()
-	for _, name := range []string{"deb", "rpm", "base", "k8s"} {
+	for _, name := range []string{"deb", "rpm", "base", "old"} {
 		if err := os.MkdirAll(filepath.Join(root, "srv", name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	system := debian.System{
 		Mirror:   os.Getenv("SLIPWAY_DEBIAN_MIRROR"),
-		Packages: []string{"apt", "apt-utils", "iptables", "mount", "dnf", "rpm", "createrepo-c"},
+		Packages: []string{"apt", "apt-utils", "iptables", "mount", "dnf", "rpm", "createrepo-c", "curl"},
 		Progress: func(string) {},
 	}
 	err := system.Pack(t.Context(), func(packed io.Reader) error {
@@ -134,13 +219,16 @@ var accepted = map[string]string{
 	"dir-or-file-in-opt":       "container runtimes look for network plugins in /opt/cni/bin",
 	"no-dependency-on":         "rpmlint takes kubernetes-cni for a translation, of which locales-cni would be the package",
 	"no-signature":             "rpms of a release are not signed",
+	"unknown-key":              "who looks at a signed rpm does not have the key, which was made for the test",
 }
 
 // judge has the linter of a format look at packages.
 func judge(t *testing.T, kind string, files []string) {
 	t.Helper()
 	if kind == "deb" && !soak { // lintian takes 12 seconds of a processor for each
-		files = slices.DeleteFunc(files, func(name string) bool { return !strings.HasPrefix(filepath.Base(name), "kubelet_") })
+		files = slices.DeleteFunc(files, func(name string) bool {
+			return !strings.HasPrefix(filepath.Base(name), "kubelet_") && !strings.Contains(name, "-archive-keyring")
+		})
 	}
 	name, args := "lintian", append([]string{"--allow-root", "--tag-display-limit=0", "--fail-on=none"}, files...)
 	form := regexp.MustCompile(`(?m)^E: \S+: (\S+)`)

@@ -28,7 +28,7 @@ import (
 	"slipway.build/pkg/release/provenance"
 )
 
-// Releases are published for nginx, and used as docs/shipping.md says: by its own commands, kubeadm, and kind. A publisher is killed, and
+// Releases are published for nginx, and used as docs/install.md says: by its own commands, kubeadm, and kind. A publisher is killed, and
 // who follows a marker meanwhile finds all that it names.
 func TestSiteOfPublishedReleases(t *testing.T) {
 	need(t, "nginx", "nginx-light")
@@ -187,27 +187,10 @@ func (s servedSite) hasBoth(t *testing.T, first, second string, before map[strin
 	}
 }
 
-// addressInDocument begins the URLs in docs/shipping.md that are about a site.
-const addressInDocument = "https://dl.example.com"
-
-// followsDocument runs all commands of docs/shipping.md that read a site, without those about packages.
+// followsDocument runs the commands of docs/install.md for kubectl alone.
 func (s servedSite) followsDocument(t *testing.T, version, key string) {
 	t.Helper()
-	src, err := sources()
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := "set -eu\n"
-	for _, block := range regexp.MustCompile(`(?m)(^    .*\n)+`).FindAllString(src.read(t, "docs/shipping.md"), -1) {
-		if !strings.Contains(block, addressInDocument) {
-			continue
-		}
-		for line := range strings.Lines(block) {
-			if !strings.Contains(line, "core:/") && !strings.Contains(line, "sudo ") { // packages have a test of their own
-				script += line
-			}
-		}
-	}
+	script := "set -eu\n" + documentCommands(t, "docs/install.md")["kubectl alone"]
 	ofDocument := regexp.MustCompile(`v[0-9.]+%2B[a-z]+\.[0-9]+`)
 	script = ofDocument.ReplaceAllLiteralString(script, strings.ReplaceAll(version, "+", "%2B"))
 	script = strings.NewReplacer(addressInDocument, s.address, "linux/amd64", "linux/"+hostArch).Replace(script)

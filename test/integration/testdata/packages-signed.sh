@@ -4,6 +4,7 @@ set -eux
 repo=/srv/k8s/core:/stable:/v1.36
 mkdir /etc/acme
 cp $repo/acme.repo /etc/acme/
+cp $repo/deb/Release.key /usr/share/keyrings/acme-archive-keyring.asc
 cat >/etc/acme/base.repo <<END
 [base]
 name=Base
@@ -19,8 +20,8 @@ fails() {
 }
 dnf install kubelet dns-tools
 rpm -V kubelet dns-tools
-test "$(rpm -q --qf '%{VERSION}' kubelet)" = 1.36.3+acme.2
-dnf downgrade kubelet-1.36.3+acme.1
+test "$(rpm -q --qf '%{VERSION}' kubelet)" = 1.36.2+acme.2
+dnf downgrade kubelet-1.36.2+acme.1
 dnf remove kubelet dns-tools
 
 # What was changed is refused: an index, and a package whose index was not.
@@ -34,9 +35,9 @@ fails dnf install kubelet
 rm -f /etc/apt/sources.list.d/* /etc/apt/sources.list
 cp $repo/acme.sources /etc/apt/sources.list.d/
 apt-get update --error-on=any
-apt-get install -y --no-install-recommends kubelet=1.36.3+acme.1-1 dns-tools
+apt-get install -y --no-install-recommends kubelet=1.36.2+acme.1-1 dns-tools
 apt-get upgrade -y
-test "$(dpkg-query -f '${Version}' -W kubelet)" = 1.36.3+acme.2-1
+test "$(dpkg-query -f '${Version}' -W kubelet)" = 1.36.2+acme.2-1
 apt-get purge -y kubelet dns-tools
 sed -i 's/^Origin: core/Origin: cor/' $repo/deb/InRelease
 fails apt-get update --error-on=any
