@@ -45,10 +45,10 @@ a target. The images of a bundle for one platform have tags there for that platf
 
 --packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs:
 core:/stable:/v1.37/deb for apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are
-below core:/prerelease:. They keep all versions. Name two keys while users change from one to another. What packages require must be
-there, or be one of basePackages in release.yaml. --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo,
-with which apt and dnf find the repositories. --valid-days 30 has apt refuse the index after that time, until the same command has signed
-it again.
+below core:/prerelease:. They keep all versions. What packages require must be there, or be one of basePackages in release.yaml. The
+package acme-archive-keyring has the public keys. Name two keys while users change from one to another, first the one that they have: it
+signs rpms. --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the
+repositories. --valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -194,7 +194,7 @@ packages list it no more; --packages-key signs them again.`,
 
 func packagesFlag(c *cobra.Command, files *[]string) {
 	c.Flags().StringSliceVar(files, "packages-key", nil,
-		"a `file` with the private OpenPGP key that signs repositories of packages; several sign together")
+		"a `file` with the private OpenPGP key that signs repositories of packages; several sign together, and the first signs rpms")
 }
 
 func toFlags(c *cobra.Command, to *string, dryRun *bool) {
@@ -323,6 +323,10 @@ func writePublication(w io.Writer, p *publish.Publication, dryRun bool) error {
 			fmt.Fprintf(w, "files with which users add them: %s\n", strings.Join(p.ForUsers, " and "))
 		case p.Withdrawn == "":
 			fmt.Fprintln(w, "no files with which users add them: --url https://dl.example.com says where they are")
+		}
+		if n := len(p.OtherKey); n > 0 {
+			fmt.Fprintf(w, "an earlier key has signed %s of it, and machines that never had that key refuse them: "+
+				"name it as the last --packages-key\n", session.Count(n, "rpm"))
 		}
 	}
 	fmt.Fprintf(w, "below the address of %s, the release is at %s\n", p.Target, p.URLPath)

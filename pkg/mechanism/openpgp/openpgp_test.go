@@ -93,7 +93,8 @@ func TestChangedKeysSignAsBefore(t *testing.T) {
 	t.Cleanup(func() { run("gpgconf", "--kill", "gpg-agent") })
 	gpg := func(args ...string) []byte {
 		t.Helper()
-		always := []string{"--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", "", "--faked-system-time", "20210601T000000!"}
+		always := []string{"--batch", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""}
+		always = append(always, "--faked-system-time", "20210601T000000!")
 		return run("gpg", append(always, args...)...)
 	}
 	gpg("--import", file)

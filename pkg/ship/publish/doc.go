@@ -12,9 +12,10 @@
 // are its markers. go-containerregistry sends them. It leaves to us what a registry has already, when a tag may move, and how long all
 // requests wait for a registry that is busy: its own repeat one by one, whatever Retry-After says.
 //
-// Nothing is built on the way: what is sent is in the release's folder, or follows from its release.json. A release that package verify
-// does not accept is not published, nor one of a dirty tree or under embargo. An object that exists with another content stops a
-// publication before anything is written, and so does a package that needs one which its repository would lack.
+// Nothing is built on the way: what is sent is in the release's folder, or follows from its release.json. The one exception is the package
+// with the public keys of repositories, which follows from these. A release that package verify does not accept is not published, nor one
+// of a dirty tree or under embargo. An object that exists with another content stops a publication before anything is written, and so does
+// a package that needs one which its repository would lack.
 //
 // What must never be in here: how a release is made, and what a target's files are called on its disks.
 package publish

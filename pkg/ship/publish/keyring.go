@@ -17,13 +17,11 @@ import (
 	"slipway.build/pkg/mechanism/deb"
 	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/mechanism/rpm"
+	"slipway.build/pkg/ship/site"
 )
 
-// keyringSuffix ends the names of packages with keys, as Debian has it.
-const keyringSuffix = "-archive-keyring"
-
 // keyringName returns the name of the package with the keys of the repositories that have a version.
-func keyringName(version string) string { return usersName(version) + keyringSuffix }
+func keyringName(version string) string { return usersName(version) + site.KeyringSuffix }
 
 // keyringFile returns where the package installs the keys, below the root. apt and dnf read the keys there, in a folder that is not for
 // configuration: neither dpkg nor rpm asks before it replaces a file that somebody has fetched to that place.
@@ -76,12 +74,11 @@ func (k keyring) after(ctx context.Context, before []apt.Entry) (edition, error)
 	if err != nil || last == "" {
 		return first, err
 	}
-	has := edition{}
 	text, revision, _ := strings.Cut(last.Field("Version"), "-")
+	has := edition{version: text}
 	if has.revision, err = strconv.Atoi(revision); err != nil {
 		return first, fmt.Errorf("%s has the version %s, and was not made by slipway", k.name, last.Field("Version"))
 	}
-	has.version = text
 	same, err := k.deb(ctx, has)
 	if err != nil || apt.SHA256(same) == last.Field("SHA256") {
 		return has, err
@@ -160,7 +157,7 @@ func written(write func(io.Writer) error) ([]byte, error) {
 func (k keyring) maintainer() string { return k.keys[len(k.keys)-1].User() }
 
 func (k keyring) summary() string {
-	return "OpenPGP keys of the package repositories of " + strings.TrimSuffix(k.name, keyringSuffix)
+	return "OpenPGP keys of the package repositories of " + strings.TrimSuffix(k.name, site.KeyringSuffix)
 }
 
 func (k keyring) description() string {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,8 @@ func TestKeyringsFollowKeys(t *testing.T) {
 	o, to, elsewhere := newOwner(t), t.TempDir(), t.TempDir()
 	at := time.Date(2021, 1, 15, 23, 0, 0, 0, time.UTC)
 	private := newPrivate(t, at.AddDate(1, 6, 0), 0)
-	old, next, sameDay := readKey(t, newPrivate(t, at, 0)), readKey(t, private), readKey(t, newPrivate(t, at.AddDate(1, 6, 0), 0))
+	made := func(at time.Time) *openpgp.Key { return readKey(t, newPrivate(t, at, 0)) }
+	old, twin, next, sameDay := made(at), made(at), readKey(t, private), made(at.AddDate(1, 6, 0))
 	stable := filepath.Join(to, "core:/stable:/v1.37")
 	dir, other := o.packaged(t, "v1.37.0+acme.1"), o.packaged(t, "v1.36.4+acme.9")
 	var all []string
@@ -35,6 +37,7 @@ func TestKeyringsFollowKeys(t *testing.T) {
 	}{
 		{"the first", openpgp.Keys{old}, "2021.01.15-1"},
 		{"the same", openpgp.Keys{old}, ""},
+		{"a key of the same second", openpgp.Keys{old, twin}, "2021.01.15-2"},
 		{"a second key", openpgp.Keys{old, next}, "2022.07.15~2021.01.15-1"},
 		{"the second key signs rpms", openpgp.Keys{next, old}, ""},
 		{"the second key alone", openpgp.Keys{next}, "2022.07.15-1"},
@@ -150,12 +153,16 @@ func TestFirstKeyIsThatOfUsers(t *testing.T) {
 	for _, step := range []struct {
 		keys openpgp.Keys
 		good bool
+		left int // rpms with the signature of another key
 	}{
-		{openpgp.Keys{old}, true}, {openpgp.Keys{next, old}, false}, {openpgp.Keys{old, next}, true}, {openpgp.Keys{next, old}, true},
-		{openpgp.Keys{next}, true},
+		{openpgp.Keys{old}, true, 0}, {openpgp.Keys{next, old}, false, 0}, {openpgp.Keys{old, next}, true, 0},
+		{openpgp.Keys{next, old}, true, 0}, {openpgp.Keys{next}, true, 1},
 	} {
 		before := contents(t, to)
-		_, err := o.publishPackages(t, dir, to, step.keys...)
+		p, err := o.publishPackages(t, dir, to, step.keys...)
+		if p != nil && len(p.OtherKey) != step.left {
+			t.Errorf("%d rpms have the signature of another key: %q", len(p.OtherKey), p.OtherKey)
+		}
 		if step.good && err != nil {
 			t.Error(err)
 		}
@@ -166,4 +173,13 @@ func TestFirstKeyIsThatOfUsers(t *testing.T) {
 			t.Error("something was written")
 		}
 	}
+}
+
+// dateOf returns the date of a release, which is another one for each minor version.
+func dateOf(version string) time.Time {
+	minor, err := strconv.Atoi(version[len("v1."):len("v1.37")])
+	if err != nil {
+		panic(err)
+	}
+	return time.Unix(1_700_000_000, 0).AddDate(0, minor-37, 0)
 }

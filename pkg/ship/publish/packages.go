@@ -85,37 +85,30 @@ func (rs *packages) addRPM(ctx context.Context, arch string, p packageFile, at t
 		return err
 	}
 	name := path.Join(arch, p.name)
-	var chosen signedRPM
-	var entry yum.Entry
-	for i, key := range rs.Keys {
-		s, err := signRPM(f, p.size, unsigned, key, at)
-		if err != nil {
-			return err
+	use, err := signRPM(f, name, p.size, unsigned, rs.Keys[0], at)
+	if err != nil {
+		return err
+	}
+	there, exists, err := rs.hasRPM(ctx, use.entry)
+	for i := 1; i < len(rs.Keys) && exists && !there && err == nil; i++ {
+		var other signedRPM
+		if other, err = signRPM(f, name, p.size, unsigned, rs.Keys[i], at); err == nil {
+			there, exists, err = rs.hasRPM(ctx, other.entry)
 		}
-		signed := *unsigned
-		signed.Start, signed.End = int64(len(s.begin)), int64(len(s.begin))+unsigned.End-unsigned.Start
-		of, err := yum.NewEntry(&signed, name, s.size, s.digest)
-		if err != nil {
-			return err
-		}
-		there, exists, err := rs.hasRPM(ctx, of)
-		if err != nil {
-			return err
-		}
-		if i == 0 || there {
-			chosen, entry = s, of
-		}
-		if there || !exists {
-			break
-		}
-		if i == len(rs.Keys)-1 {
-			if entry, err = rs.listedRPM(ctx, entry); err != nil {
-				return err
-			}
+		if there {
+			use = other
 		}
 	}
-	rs.rpms = append(rs.rpms, entry)
-	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: entry.Size, SHA256: entry.SHA256,
+	if exists && !there && err == nil {
+		if use.entry, there, err = rs.listedRPM(ctx, use.entry); there {
+			rs.otherKey = append(rs.otherKey, p.name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	rs.rpms = append(rs.rpms, use.entry)
+	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: use.entry.Size, SHA256: use.entry.SHA256,
 		open: func() (io.ReadCloser, error) {
 			f, err := p.open()
 			if err != nil {
@@ -124,7 +117,7 @@ func (rs *packages) addRPM(ctx context.Context, arch string, p packageFile, at t
 			return struct {
 				io.Reader
 				io.Closer
-			}{chosen.read(f), f}, nil
+			}{use.read(f), f}, nil
 		}})
 	return nil
 }
@@ -138,48 +131,51 @@ func (rs *packages) hasRPM(ctx context.Context, e yum.Entry) (there, exists bool
 	return there, true, err
 }
 
-// listedRPM returns what the index says of an rpm that the target has, with a signature by a key that signs no more. If it says nothing,
-// it returns the entry that it was given, of which the target has another file.
-func (rs *packages) listedRPM(ctx context.Context, e yum.Entry) (yum.Entry, error) {
+// listedRPM returns what the index says of an rpm that the target has, with a signature by a key that signs no more. If that is not so, it
+// returns the entry that it was given, of which the target has another file.
+func (rs *packages) listedRPM(ctx context.Context, e yum.Entry) (_ yum.Entry, there bool, err error) {
 	_, entries, err := rs.rpmsBefore(ctx)
 	if err != nil {
-		return e, err
+		return e, false, err
 	}
 	for _, listed := range entries {
 		if listed.Location != e.Location {
 			continue
 		}
 		if there, _, err := rs.hasRPM(ctx, listed); err != nil || there {
-			return listed, err
+			return listed, there, err
 		}
 	}
-	return e, nil
+	return e, false, nil
 }
 
 // A signedRPM is an rpm with a signature: another beginning, and the rest of the unsigned one.
 type signedRPM struct {
-	begin  []byte
-	start  int64 // of the rest
-	size   int64
-	digest string // SHA-256, in hex
+	begin []byte
+	start int64 // of the rest
+	entry yum.Entry
 }
 
-func signRPM(f io.ReaderAt, size int64, unsigned *rpm.File, key *openpgp.Key, at time.Time) (signedRPM, error) {
+// signRPM signs an rpm of a size, which has a name in the repository.
+func signRPM(f io.ReaderAt, name string, size int64, unsigned *rpm.File, key *openpgp.Key, at time.Time) (signedRPM, error) {
 	signature, isRSA, err := key.Sign(unsigned.Header, at)
 	if err != nil {
 		return signedRPM{}, err
 	}
 	s := signedRPM{begin: unsigned.Signed(signature, isRSA), start: unsigned.Start}
-	s.size = int64(len(s.begin)) + size - s.start
+	begin := int64(len(s.begin))
+	s.entry.Size = begin + size - s.start
 	sum := sha256.New()
 	if _, err := io.Copy(sum, s.read(f)); err != nil {
 		return s, err
 	}
-	s.digest = hex.EncodeToString(sum.Sum(nil))
-	return s, nil
+	signed := *unsigned
+	signed.Start, signed.End = begin, begin+unsigned.End-unsigned.Start
+	s.entry, err = yum.NewEntry(&signed, name, s.entry.Size, hex.EncodeToString(sum.Sum(nil)))
+	return s, err
 }
 
 // read reads it, given the unsigned one.
 func (s signedRPM) read(unsigned io.ReaderAt) io.Reader {
-	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.size-int64(len(s.begin))))
+	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.entry.Size-int64(len(s.begin))))
 }

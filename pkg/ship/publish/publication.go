@@ -37,6 +37,7 @@ type Publication struct {
 	Withdrawn string   `json:"withdrawn,omitempty"` // why it is withdrawn
 	Packages  string   `json:"packages,omitempty"`  // the folder of the repositories that have its packages
 	ForUsers  []string `json:"forUsers,omitempty"`  // files with which apt and dnf find these
+	OtherKey  []string `json:"otherKey,omitempty"`  // its rpms with the signature of a key that is in no keyring any more
 	Objects   []Object `json:"objects"`             // in the order of sending, release.json last
 	Pages     []Page   `json:"pages"`               // the same
 	Markers   []Marker `json:"markers"`

@@ -232,7 +232,8 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 		if rs, err = newPackages(ctx, r.dir, r.described, r.packages, c); err != nil {
 			return nil, err
 		}
-		p.Packages, p.ForUsers, p.Objects = rs.folder, rs.usersFiles(), append(rs.objects, p.Objects...)
+		p.Packages, p.ForUsers, p.OtherKey = rs.folder, rs.usersFiles(), rs.otherKey
+		p.Objects = append(rs.objects, p.Objects...)
 	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {

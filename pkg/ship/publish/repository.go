@@ -57,6 +57,8 @@ type packages struct {
 	version string    // of the release
 	date    time.Time // of that
 	base    release.BasePackages
+
+	otherKey []string // rpms of the release that the target has with the signature of a key that signs no more
 }
 
 // repositoryFolder returns the folder of the repositories that have a version. Candidates are in others than releases.
@@ -87,8 +89,8 @@ func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) 
 		case !now.Before(end):
 			return nil, &KeyError{k.Fingerprint(), "it expired on " + end.UTC().Format(time.DateOnly) + ": extend it, or make another one"}
 		case now.After(end.Add(-soon)):
-			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: extend it, and let users fetch it again", k.Fingerprint(),
-				end.UTC().Format(time.DateOnly)))
+			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: have another one sign beside it, so that users get that before",
+				k.Fingerprint(), end.UTC().Format(time.DateOnly)))
 		}
 	}
 	return warnings, nil

@@ -81,7 +81,7 @@ func (o owner) requiring(t *testing.T, version, other string, base release.BaseP
 		"packages/tool_" + name + "-1_amd64.deb": debFile.Bytes(), "packages/tool-" + name + "-1.x86_64.rpm": rpmFile.Bytes(),
 	}
 	dir = o.release(t, version, func(described *release.Release) {
-		described.Date, described.BasePackages = time.Unix(1_700_000_000, 0), base
+		described.Date, described.BasePackages = dateOf(version), base
 		for name, data := range all {
 			a := artifact(name, release.Deb, data)
 			a.Path, a.Platform = name, platform.Platform{OS: "linux", Arch: "amd64"}

@@ -47,6 +47,9 @@ const (
 // MaxReason is the size, in bytes, of the largest withdrawn.txt.
 const MaxReason = 4 << 10
 
+// KeyringSuffix ends the names of packages with the keys that sign repositories, as Debian has it. They are of no release.
+const KeyringSuffix = "-archive-keyring"
+
 // Folder returns the folder of a version.
 func Folder(version string) string { return path.Join(Root, version) }
 

@@ -53,6 +53,10 @@ func releaseOf(ctx context.Context, at place, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", at.name(name), err)
 	}
+	if strings.HasSuffix(r.Info().Name, site.KeyringSuffix) {
+		return "", fmt.Errorf("%s is of no release: it has the keys that sign repositories, and rpm checks its signature by those",
+			at.name(name))
+	}
 	m := releaseLine.FindStringSubmatch(r.Info().Changes)
 	if m == nil || !semver.IsValid(m[1]) {
 		return "", fmt.Errorf("%s does not say of which release it is: it is not slipway's", at.name(name))
