@@ -1,0 +1,214 @@
+package openpgp
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	pgp "github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// A Signature is one of a content, and no more than that: a packet.
+type Signature struct {
+	Packet []byte
+	IsRSA  bool // these have a place of their own in rpms
+
+	hash string // as texts name it
+}
+
+// hashes are those that signatures may have, by their names in signed texts.
+var hashes = map[crypto.Hash]string{crypto.SHA256: "SHA256", crypto.SHA384: "SHA384", crypto.SHA512: "SHA512"}
+
+// Sign returns a signature of a content. It says that it was made at a time, or, if the key is elsewhere, now.
+func (k *Key) Sign(ctx context.Context, content []byte, at time.Time) (Signature, error) {
+	return k.sign(ctx, content, false, at)
+}
+
+func (k *Key) sign(ctx context.Context, content []byte, text bool, at time.Time) (Signature, error) {
+	packets, err := k.packets(ctx, content, text, k.from(at))
+	if err != nil {
+		return Signature{}, err
+	}
+	s, ok := k.find(content, text, packets)
+	if !ok {
+		return s, fmt.Errorf("the key %s: what was made to be its signature is none that others would accept", k.Fingerprint())
+	}
+	return s, nil
+}
+
+// packets makes a signature.
+func (k *Key) packets(ctx context.Context, content []byte, text bool, at time.Time) ([]byte, error) {
+	if k.ask != nil {
+		question := fmt.Sprint(text, " ", string(content))
+		if answer := k.asked[question]; answer != nil {
+			return answer, nil
+		}
+		answer, err := k.ask(ctx, content, text)
+		if err == nil {
+			k.asked[question] = answer
+		}
+		return answer, err
+	}
+	if by, ok := k.entity.SigningKey(at); !ok || by.PrivateKey == nil {
+		return nil, fmt.Errorf("the key %s cannot sign on %s", k.Fingerprint(), at.UTC().Format(time.DateOnly))
+	}
+	sign := pgp.DetachSign
+	if text {
+		sign = pgp.DetachSignText
+	}
+	var b bytes.Buffer
+	err := sign(&b, k.entity, bytes.NewReader(content), config(at))
+	return b.Bytes(), err
+}
+
+// find returns the first of some packets that is the key's signature of a content.
+func (k *Key) find(content []byte, text bool, packets []byte) (Signature, bool) {
+	want := packet.SigTypeBinary
+	if text {
+		want = packet.SigTypeText
+	}
+	for _, one := range split(packets) {
+		s, _, err := pgp.VerifyDetachedSignature(pgp.EntityList{k.entity}, bytes.NewReader(content), bytes.NewReader(one), nil)
+		if err == nil && s.SigType == want && hashes[s.Hash] != "" {
+			return Signature{one, s.PubKeyAlgo == packet.PubKeyAlgoRSA, hashes[s.Hash]}, true
+		}
+	}
+	return Signature{}, false
+}
+
+// split returns packets one by one, as far as they are whole.
+func split(packets []byte) (all [][]byte) {
+	r := bytes.NewReader(packets)
+	for opaque := packet.NewOpaqueReader(r); r.Len() > 0; {
+		rest := packets[len(packets)-r.Len():]
+		if _, err := opaque.Next(); err != nil {
+			return all
+		}
+		all = append(all, rest[:len(rest)-r.Len()])
+	}
+	return all
+}
+
+// Find returns the signature of a content by one of the keys, of packets.
+func (k Keys) Find(content, packets []byte) (Signature, bool) {
+	for _, one := range k {
+		if s, ok := one.find(content, false, packets); ok {
+			return s, true
+		}
+	}
+	return Signature{}, false
+}
+
+// sign returns signatures of a content by all keys, and their packets. Those that are good among the packets of before stay.
+func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time, before []byte) (all []Signature, packets []byte, err error) {
+	for _, one := range k {
+		s, ok := one.find(content, text, before)
+		if !ok {
+			if s, err = one.sign(ctx, content, text, at); err != nil {
+				return nil, nil, err
+			}
+		}
+		all, packets = append(all, s), append(packets, s.Packet...)
+	}
+	return all, packets, nil
+}
+
+// Sign returns signatures of a content by all keys, with armor. Those that are good in what was returned before stay.
+func (k Keys) Sign(ctx context.Context, content []byte, at time.Time, before []byte) ([]byte, error) {
+	var packets []byte
+	if block, err := armor.Decode(bytes.NewReader(before)); err == nil {
+		packets, _ = io.ReadAll(block.Body) // what is there of it
+	}
+	_, packets, err := k.sign(ctx, content, false, at, packets)
+	if err != nil {
+		return nil, err
+	}
+	return armored(pgp.SignatureType, func(w io.Writer) error {
+		_, err := w.Write(packets)
+		return err
+	})
+}
+
+// Clear returns a text with signatures by all keys around it. Those that are good in what was returned before stay.
+func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byte) ([]byte, error) {
+	var packets []byte
+	if block, _ := clearsign.Decode(before); block != nil {
+		packets, _ = io.ReadAll(block.ArmoredSignature.Body) // what is there of it
+	}
+	all, packets, err := k.sign(ctx, text, true, at, packets)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range all {
+		if !slices.Contains(names, s.hash) {
+			names = append(names, s.hash)
+		}
+	}
+	// The library has this form for private keys alone that it has itself.
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "-----BEGIN PGP SIGNED MESSAGE-----\nHash: %s\n\n", strings.Join(names, ","))
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("-")) {
+			b.WriteString("- ")
+		}
+		b.Write(line)
+	}
+	b.WriteByte('\n') // the end of the last line is not signed
+	w, err := armor.EncodeWithChecksumOption(&b, pgp.SignatureType, nil, false)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(packets)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	for _, one := range k {
+		if _, err := (Keys{one}).Open(b.Bytes()); err != nil {
+			return nil, fmt.Errorf("sign a text: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// Open returns the text of what Clear returns, if one of the keys has signed it.
+func (k Keys) Open(signed []byte) ([]byte, error) {
+	block, _ := clearsign.Decode(signed)
+	if block == nil {
+		return nil, errors.New("it has no signature")
+	}
+	if err := k.check(block.Bytes, block.ArmoredSignature.Body); err != nil {
+		return nil, err
+	}
+	return block.Plaintext, nil
+}
+
+// Check checks what Sign returns.
+func (k Keys) Check(content, signature []byte) error {
+	block, err := armor.Decode(bytes.NewReader(signature))
+	if err != nil {
+		return fmt.Errorf("it is not a signature: %w", err)
+	}
+	return k.check(content, block.Body)
+}
+
+func (k Keys) check(content []byte, signature io.Reader) error {
+	var list pgp.EntityList
+	for _, one := range k {
+		list = append(list, one.entity)
+	}
+	if _, err := pgp.CheckDetachedSignature(list, bytes.NewReader(content), signature, nil); err != nil {
+		return fmt.Errorf("its signature is by none of the keys: %w", err)
+	}
+	return nil
+}
