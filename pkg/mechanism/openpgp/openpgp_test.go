@@ -78,7 +78,7 @@ func TestSignaturesDependOnContentKeyAndTimeAlone(t *testing.T) {
 func TestTextsAreSignedAsTheLibraryDoes(t *testing.T) {
 	t.Parallel()
 	k := newKey(t, 0)
-	for _, text := range []string{"", "\n", "a", "a\n", "a\n\n", "a\n\nb", "-a\n--\n- b\n"} {
+	for _, text := range []string{"", "\n", "a", "a\n", "a\n\n", "a\n\nb", "a \n\t\n\tb \t\n", "-a\n--\n- b\n"} {
 		got, err := Keys{k}.Clear(t.Context(), []byte(text), now, nil)
 		if err != nil {
 			t.Fatal(err)

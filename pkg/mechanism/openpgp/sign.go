@@ -144,7 +144,13 @@ func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byt
 	if block, _ := clearsign.Decode(before); block != nil {
 		packets, _ = io.ReadAll(block.ArmoredSignature.Body) // what is there of it
 	}
-	all, packets, err := k.sign(ctx, text, true, at, packets)
+	// The library has this form for private keys alone that it has itself. It has no blanks at the ends of lines.
+	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		lines[i] = bytes.TrimRight(line, " \t")
+	}
+	signed := bytes.Join(lines, []byte("\n"))
+	all, packets, err := k.sign(ctx, signed, true, at, packets)
 	if err != nil {
 		return nil, err
 	}
@@ -154,16 +160,15 @@ func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byt
 			names = append(names, s.hash)
 		}
 	}
-	// The library has this form for private keys alone that it has itself.
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "-----BEGIN PGP SIGNED MESSAGE-----\nHash: %s\n\n", strings.Join(names, ","))
-	for line := range bytes.Lines(text) {
+	for _, line := range lines {
 		if bytes.HasPrefix(line, []byte("-")) {
 			b.WriteString("- ")
 		}
 		b.Write(line)
+		b.WriteByte('\n')
 	}
-	b.WriteByte('\n') // the end of the last line is not signed
 	w, err := armor.EncodeWithChecksumOption(&b, pgp.SignatureType, nil, false)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ type Channel interface {
 	// Head compares a file with a size in bytes and a SHA-256 in hex. The error is fs.ErrNotExist if there is no file.
 	Head(ctx context.Context, name string, size int64, sha256 string) (same bool, err error)
 
+	// Open returns the content of a file. The error is fs.ErrNotExist if there is none.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
+
 	// Read returns the content of a small file. The error is fs.ErrNotExist if there is none.
 	Read(ctx context.Context, name string) ([]byte, error)
 
@@ -83,6 +86,10 @@ func (f folder) Head(_ context.Context, name string, size int64, sha256 string) 
 
 // maxSmall is the size, in bytes, of the largest file that is read into memory: a release.json of all platforms takes a tenth.
 const maxSmall = 32 << 20
+
+func (f folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(f.path(name))
+}
 
 func (f folder) Read(_ context.Context, name string) ([]byte, error) {
 	file, err := os.Open(f.path(name))

@@ -42,6 +42,7 @@ type Publication struct {
 	Markers   []Marker `json:"markers"`
 
 	channel Channel
+	sign    func(ctx context.Context) error           // signs objects that are not at the target; may be nil
 	pages   func(ctx context.Context) ([]Page, error) // computes them of what is at the target
 	release *release.Release
 }
@@ -103,6 +104,11 @@ func (p *Publication) Done() bool {
 
 // look compares the publication with what is at the target. Objects that were found before are not read again.
 func (p *Publication) look(ctx context.Context) error {
+	if p.sign != nil {
+		if err := p.sign(ctx); err != nil {
+			return err
+		}
+	}
 	differ := make([]bool, len(p.Objects))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))

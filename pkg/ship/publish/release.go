@@ -229,10 +229,11 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 	var rs *packages
 	if r.packages.Keys != nil {
 		var err error
-		if rs, err = newPackages(ctx, r.dir, r.described, r.packages, c); err != nil {
+		if rs, err = newPackages(r.dir, r.described, r.packages, c); err != nil {
 			return nil, err
 		}
 		p.Packages, p.ForUsers, p.Objects = rs.folder, rs.usersFiles(), append(rs.objects, p.Objects...)
+		p.sign = func(ctx context.Context) error { return rs.signRPMs(ctx, p.Objects) }
 	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {

@@ -3,8 +3,6 @@ package publish
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -59,7 +57,7 @@ type packages struct {
 	folder  string // at the target, of both
 	objects []Object
 	debs    []apt.Entry // of the release
-	rpms    []yum.Entry
+	rpms    []*signedRPM
 	version string    // of the release
 	date    time.Time // of that
 	base    release.BasePackages
@@ -85,14 +83,17 @@ const soon = 60 * 24 * time.Hour
 // CheckKeys returns a *[KeyError] if one of the keys must not sign packages at a time, and a warning for each that expires soon.
 func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) {
 	for _, k := range keys {
-		switch end := k.Expires(); {
+		switch end := k.Expires(now); {
+		case k.Revoked(now):
+			return nil, &KeyError{k.Fingerprint(), "it was revoked: make another one"}
 		case now.Before(k.Created()):
 			return nil, &KeyError{k.Fingerprint(), "it was made at " + k.Created().UTC().Format(time.RFC3339) +
 				", which is in the future: check the clock"}
-		case end.IsZero():
-		case !now.Before(end):
+		case !end.IsZero() && !now.Before(end):
 			return nil, &KeyError{k.Fingerprint(), "it expired on " + end.UTC().Format(time.DateOnly) + ": extend it, or make another one"}
-		case now.After(end.Add(-soon)):
+		case !k.CanSign(now):
+			return nil, &KeyError{k.Fingerprint(), "none of its parts is for signatures, and neither expired nor revoked"}
+		case !end.IsZero() && now.After(end.Add(-soon)):
 			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: extend it, and let users fetch it again", k.Fingerprint(),
 				end.UTC().Format(time.DateOnly)))
 		}
@@ -105,8 +106,8 @@ func hasPackages(r *release.Release) bool {
 	return slices.ContainsFunc(r.Artifacts, func(a release.Artifact) bool { return a.Identity != nil })
 }
 
-// newPackages reads the packages of the release in a folder, and signs its rpms. Their main header and their payload stay.
-func newPackages(ctx context.Context, dir string, r *release.Release, q Repositories, c Channel) (*packages, error) {
+// newPackages reads the packages of the release in a folder.
+func newPackages(dir string, r *release.Release, q Repositories, c Channel) (*packages, error) {
 	rs := &packages{Repositories: q, channel: c, folder: repositoryFolder(r.Version), version: r.Version, date: r.Date,
 		base: r.BasePackages}
 	for _, a := range r.Artifacts {
@@ -116,7 +117,7 @@ func newPackages(ctx context.Context, dir string, r *release.Release, q Reposito
 		case release.Deb:
 			err = rs.addDeb(a, file)
 		case release.RPM:
-			err = rs.addRPM(ctx, a, file)
+			err = rs.addRPM(a, file)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -140,84 +141,6 @@ func (rs *packages) addDeb(a release.Artifact, file string) error {
 	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "deb", name), Size: a.Size, SHA256: a.SHA256,
 		open: func() (io.ReadCloser, error) { return os.Open(file) }})
 	return nil
-}
-
-// addRPM signs a copy of an rpm by the first key: rpm reads one signature. A copy at the target that another of the keys has signed stays.
-func (rs *packages) addRPM(ctx context.Context, a release.Artifact, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	unsigned, err := rpm.Read(f)
-	if err != nil {
-		return err
-	}
-	name := path.Join(a.Identity.Arch, path.Base(a.Path))
-	var chosen signedRPM
-	for i, key := range rs.Keys {
-		s, err := signRPM(f, a.Size, unsigned, key, rs.date)
-		if err != nil {
-			return err
-		}
-		there, err := rs.channel.Head(ctx, path.Join(rs.folder, "rpm", name), s.size, s.digest)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if i == 0 || there {
-			chosen = s
-		}
-		if there || errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	signed := *unsigned
-	signed.Start, signed.End = int64(len(chosen.begin)), int64(len(chosen.begin))+unsigned.End-unsigned.Start
-	entry, err := yum.NewEntry(&signed, name, chosen.size, chosen.digest)
-	if err != nil {
-		return err
-	}
-	rs.rpms = append(rs.rpms, entry)
-	rs.objects = append(rs.objects, Object{Path: path.Join(rs.folder, "rpm", name), Size: chosen.size, SHA256: chosen.digest,
-		open: func() (io.ReadCloser, error) {
-			f, err := os.Open(file)
-			if err != nil {
-				return nil, err
-			}
-			return struct {
-				io.Reader
-				io.Closer
-			}{chosen.read(f), f}, nil
-		}})
-	return nil
-}
-
-// A signedRPM is an rpm with a signature: another beginning, and the rest of the unsigned one.
-type signedRPM struct {
-	begin  []byte
-	start  int64 // of the rest
-	size   int64
-	digest string // SHA-256, in hex
-}
-
-func signRPM(f *os.File, size int64, unsigned *rpm.File, key *openpgp.Key, at time.Time) (signedRPM, error) {
-	signature, isRSA, err := key.Sign(unsigned.Header, at)
-	if err != nil {
-		return signedRPM{}, err
-	}
-	s := signedRPM{begin: unsigned.Signed(signature, isRSA), start: unsigned.Start}
-	s.size = int64(len(s.begin)) + size - s.start
-	sum := sha256.New()
-	if _, err := io.Copy(sum, s.read(f)); err != nil {
-		return s, err
-	}
-	s.digest = hex.EncodeToString(sum.Sum(nil))
-	return s, nil
-}
-
-// read reads it, given the unsigned one.
-func (s signedRPM) read(unsigned io.ReaderAt) io.Reader {
-	return io.MultiReader(bytes.NewReader(s.begin), io.NewSectionReader(unsigned, s.start, s.size-int64(len(s.begin))))
 }
 
 // pages returns the indexes of both repositories, as they should be now, without a version that is being withdrawn, or "". What readers
@@ -332,7 +255,7 @@ func (rs *packages) debPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	files := map[string][]byte{"Packages": index, "Packages.gz": apt.Compress(index)}
 	r := apt.Release{Origin: rs.folder, Label: rs.folder, Archs: slices.Sorted(maps.Keys(archs)), Date: date, ValidUntil: until,
 		Files: files}
-	pages, err := rs.signedPages(ctx, files, r.Text(), date)
+	pages, err := rs.signedPages(ctx, files, r.Text(), date, signed)
 	return pages, lacks, err
 }
 
@@ -393,13 +316,16 @@ func (rs *packages) named(ctx context.Context, text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %s names no index", rs.channel, path.Join(rs.folder, "deb/InRelease"))
 }
 
-// signedPages returns the files of the repository for apt.
-func (rs *packages) signedPages(ctx context.Context, files map[string][]byte, text []byte, at time.Time) ([]Page, error) {
-	inRelease, err := rs.Keys.Clear(text, at)
+// signedPages returns the files of the repository for apt. Before is the signed text that is there.
+func (rs *packages) signedPages(ctx context.Context, files map[string][]byte, text []byte, at time.Time, before []byte) ([]Page, error) {
+	inRelease, err := rs.Keys.Clear(ctx, text, at, before)
 	if err != nil {
 		return nil, err
 	}
-	detached, err := rs.Keys.Sign(text, at)
+	detached, err := rs.read(ctx, "deb/Release.gpg")
+	if err == nil {
+		detached, err = rs.Keys.Sign(ctx, text, at, detached)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -438,7 +364,7 @@ func (rs *packages) compare(ctx context.Context, dir string, files []named) ([]P
 
 // rpmPages is the same for dnf.
 func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
-	entries, date := slices.Clone(rs.rpms), rs.date
+	entries, date := rs.entries(), rs.date
 	repomd, err := rs.read(ctx, "rpm/repodata/repomd.xml")
 	if err != nil {
 		return nil, nil, err
@@ -462,7 +388,7 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	isGone := func(e yum.Entry) bool { return gone[path.Base(e.Location)] }
 	entries = slices.DeleteFunc(entries, isGone)
 	// What has rpm has a shell.
-	lacks, err = yum.Lacking(slices.DeleteFunc(slices.Clone(rs.rpms), isGone), entries, append(slices.Clone(rs.base.RPM), rpm.Shell))
+	lacks, err = yum.Lacking(slices.DeleteFunc(rs.entries(), isGone), entries, append(slices.Clone(rs.base.RPM), rpm.Shell))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -471,7 +397,10 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		date = later(date, was, bytes.Equal(yum.Make(entries, was).Repomd, repomd))
 	}
 	m := yum.Make(entries, date)
-	signature, err := rs.Keys.Sign(m.Repomd, date)
+	signature, err := rs.read(ctx, "rpm/"+signatureOf(m.Repomd))
+	if err == nil {
+		signature, err = rs.Keys.Sign(ctx, m.Repomd, date, signature)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
