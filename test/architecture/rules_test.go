@@ -325,7 +325,7 @@ var only = []struct {
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest", "mechanism/needs",
+var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest", "mechanism/gpg/gpgtest", "mechanism/needs",
 	"mechanism/timestamp/timestamptest",
 	"mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 

@@ -45,7 +45,7 @@ func Key(ctx context.Context, fingerprint string) (*openpgp.Key, error) {
 		return sign(ctx, name, content, text)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the public key %s of gpg: %w", name, err)
+		return nil, fmt.Errorf("the public key %s of gpg: %w: only what is valid now counts: check the clock, and the key's users", name, err)
 	}
 	if primary := key.Fingerprint(); primary != name {
 		return nil, badrequest.Mark(fmt.Errorf("%s is a part of a key: name the whole, %s", name, primary))

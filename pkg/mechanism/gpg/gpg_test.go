@@ -1,102 +1,28 @@
 package gpg
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"slipway.build/pkg/mechanism/badrequest"
-	"slipway.build/pkg/mechanism/child/childtest"
-	"slipway.build/pkg/mechanism/needs"
+	"slipway.build/pkg/mechanism/gpg/gpgtest"
 	"slipway.build/pkg/mechanism/openpgp"
 )
 
-// A home is a folder of gpg, which the environment names.
-type home string
-
-// newHome makes one, whose agent asks a program that counts its questions and answers with a passphrase, or cancels if that is empty.
-func newHome(t *testing.T, passphrase string) home {
+// newHome makes a folder of gpg, which the environment names.
+func newHome(t *testing.T, passphrase string) gpgtest.Home {
 	t.Helper()
-	needs.Program(t, program)
-	needs.Program(t, "gpg-agent")
-	h := home(t.TempDir())
-	if err := os.Chmod(string(h), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	h := gpgtest.New(t, passphrase)
 	t.Setenv("GNUPGHOME", string(h))
-	t.Cleanup(func() { // not with the test's context, which has ended
-		if out, err := exec.Command("gpgconf", "--homedir", string(h), "--kill", "all").CombinedOutput(); err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
-	answer := "echo 'ERR 83886179 Operation cancelled <Pinentry>'"
-	if passphrase != "" {
-		answer = "echo D " + passphrase + "; echo OK"
-	}
-	childtest.Script(t, h.path("pinentry"), fmt.Sprintf(`#!/bin/sh
-echo OK
-while read -r command rest; do
-	case $command in
-	GETPIN) echo >>%s; %s ;;
-	*) echo OK ;;
-	esac
-done
-`, h.path("asked"), answer))
-	h.write(t, "gpg-agent.conf", "pinentry-program "+h.path("pinentry")+"\n")
 	return h
 }
 
-func (h home) path(name string) string { return filepath.Join(string(h), name) }
-
-func (h home) write(t *testing.T, name, content string) {
-	t.Helper()
-	if err := os.WriteFile(h.path(name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// asked returns how often people were asked for a passphrase.
-func (h home) asked() int {
-	data, _ := os.ReadFile(h.path("asked"))
-	return bytes.Count(data, []byte("\n"))
-}
-
-func (h home) run(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, append([]string{"--batch", "--no-tty", "--pinentry-mode", "loopback"}, args...)...)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("gpg %q: %v, %s", args, err, err.(*exec.ExitError).Stderr)
-	}
-	return string(out)
-}
-
-// add makes a key and returns its fingerprint, and those of its parts.
-func (h home) add(t *testing.T, passphrase, user, kind, usage, lifetime string, more ...string) []string {
-	t.Helper()
-	h.run(t, append(more, "--passphrase", passphrase, "--quick-gen-key", user, kind, usage, lifetime)...)
-	return h.fingerprints(t, user)
-}
-
-func (h home) fingerprints(t *testing.T, user string) (all []string) {
-	t.Helper()
-	for line := range strings.Lines(h.run(t, "--with-colons", "--list-keys", user)) {
-		if fields := strings.Split(line, ":"); fields[0] == "fpr" {
-			all = append(all, fields[9])
-		}
-	}
-	return all
-}
-
 // signs has a key sign in all forms, and gpg check that.
-func (h home) signs(t *testing.T, k *openpgp.Key) (isRSA bool) {
+func signs(t *testing.T, h gpgtest.Home, k *openpgp.Key) (isRSA bool) {
 	t.Helper()
 	text := []byte("Origin: a\nSHA256:\n 0123 4 Packages\n- a dash\n")
 	clear, err := openpgp.Keys{k}.Clear(t.Context(), text, time.Now(), nil)
@@ -107,13 +33,13 @@ func (h home) signs(t *testing.T, k *openpgp.Key) (isRSA bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.write(t, "text", string(text))
-	h.write(t, "clear", string(clear))
-	h.write(t, "detached", string(detached))
-	if got := h.run(t, "--decrypt", h.path("clear")); got != string(text)+"\n" {
+	h.Write(t, "text", string(text))
+	h.Write(t, "clear", string(clear))
+	h.Write(t, "detached", string(detached))
+	if got := h.Run(t, "--decrypt", h.Path("clear")); got != string(text)+"\n" {
 		t.Errorf("gpg reads the text %q", got)
 	}
-	h.run(t, "--verify", h.path("detached"), h.path("text"))
+	h.Run(t, "--verify", h.Path("detached"), h.Path("text"))
 	s, err := k.Sign(t.Context(), text, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -127,34 +53,33 @@ func TestKeysOfGPGSign(t *testing.T) {
 		kind  string
 		isRSA bool
 	}{{"rsa2048", true}, {"ed25519", false}, {"nistp384", false}} {
-		fingerprint := h.add(t, "", fmt.Sprintf("Acme <k8s-%d@acme.example>", i), tt.kind, "sign", "2y")[0]
+		fingerprint := h.Add(t, fmt.Sprintf("Acme <k8s-%d@acme.example>", i), "", tt.kind, "2y")
 		k, err := Key(t.Context(), strings.ToLower(fingerprint[:20]+"  "+fingerprint[20:]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if isRSA := h.signs(t, k); isRSA != tt.isRSA || k.Fingerprint() != fingerprint || !k.Expires(time.Now()).After(time.Now()) {
+		if isRSA := signs(t, h, k); isRSA != tt.isRSA || k.Fingerprint() != fingerprint || !k.Expires(time.Now()).After(time.Now()) {
 			t.Errorf("%s: of RSA: %v, %s, expires %s", tt.kind, isRSA, k.Fingerprint(), k.Expires(time.Now()))
 		}
 	}
 
 	// A part of the key signs, and its passphrase is asked for once.
 	const user = "Parts <parts@acme.example>"
-	whole := h.add(t, "secret", user, "rsa2048", "cert", "never")[0]
-	h.run(t, "--passphrase", "secret", "--quick-add-key", whole, "ed25519", "sign", "30d")
+	h.Run(t, "--passphrase", "secret", "--quick-gen-key", user, "rsa2048", "cert", "never")
+	whole := h.Fingerprints(t, user)[0]
+	h.Run(t, "--passphrase", "secret", "--quick-add-key", whole, "ed25519", "sign", "30d")
 	k, err := Key(t.Context(), whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "gpgconf", "--kill", "gpg-agent").CombinedOutput(); err != nil { // it has the passphrase
-		t.Fatalf("%v: %s", err, out)
-	}
-	if isRSA := h.signs(t, k); isRSA || h.asked() != 1 {
-		t.Errorf("of RSA: %v, asked %d times", isRSA, h.asked())
+	h.Stop(t) // it has the passphrase
+	if isRSA := signs(t, h, k); isRSA || h.Asked() != 1 {
+		t.Errorf("of RSA: %v, asked %d times", isRSA, h.Asked())
 	}
 	if end := k.Expires(time.Now()); end.IsZero() || end.After(time.Now().Add(31*24*time.Hour)) {
 		t.Errorf("the part that signs expires in 30 days, and the key %s", end)
 	}
-	part := h.fingerprints(t, user)[1]
+	part := h.Fingerprints(t, user)[1]
 	if _, err := Key(t.Context(), part); !badrequest.Is(err) || err.Error() != part+" is a part of a key: name the whole, "+whole {
 		t.Errorf("a part: %v", err)
 	}
@@ -162,17 +87,17 @@ func TestKeysOfGPGSign(t *testing.T) {
 
 func TestConfigurationOfGPGDoesNotMatter(t *testing.T) {
 	h := newHome(t, "secret")
-	other := h.add(t, "", "Other <other@acme.example>", "ed25519", "sign", "never")[0]
-	fingerprint := h.add(t, "", "Acme <k8s@acme.example>", "rsa2048", "sign", "never")[0]
-	h.write(t, "gpg.conf", "armor\ntextmode\nlocal-user "+other+"\ndefault-key "+other+"\ncomment hello\n")
+	other := h.Add(t, "Other <other@acme.example>", "", "ed25519", "never")
+	fingerprint := h.Add(t, "Acme <k8s@acme.example>", "", "rsa2048", "never")
+	h.Write(t, "gpg.conf", "armor\ntextmode\nlocal-user "+other+"\ndefault-key "+other+"\ncomment hello\n")
 	k, err := Key(t.Context(), fingerprint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !h.signs(t, k) {
+	if !signs(t, h, k) {
 		t.Error("another key has signed")
 	}
-	h.write(t, "gpg.conf", "digest-algo SHA1\n")
+	h.Write(t, "gpg.conf", "digest-algo SHA1\n")
 	if _, err := k.Sign(t.Context(), []byte("another content"), time.Now()); err == nil || !strings.Contains(err.Error(), "that others would accept") {
 		t.Errorf("a signature of SHA-1: %v", err)
 	}
@@ -180,20 +105,17 @@ func TestConfigurationOfGPGDoesNotMatter(t *testing.T) {
 
 func TestWhyGPGDoesNotSign(t *testing.T) {
 	h := newHome(t, "")
-	locked := h.add(t, "secret", "Locked <locked@acme.example>", "ed25519", "sign", "never")[0]
-	public := h.add(t, "", "Public <public@acme.example>", "ed25519", "sign", "never")[0]
-	h.run(t, "--yes", "--delete-secret-keys", public)
-	old := h.add(t, "", "Old <old@acme.example>", "ed25519", "sign", "30d", "--faked-system-time", "20240101T000000")[0]
-	revoked := h.add(t, "", "Revoked <revoked@acme.example>", "ed25519", "sign", "never")[0]
-	certificate, err := os.ReadFile(h.path("openpgp-revocs.d/" + revoked + ".rev"))
-	if err != nil {
-		t.Fatal(err)
+	locked := h.Add(t, "Locked <locked@acme.example>", "secret", "ed25519", "never")
+	public := h.Add(t, "Public <public@acme.example>", "", "ed25519", "never")
+	h.Run(t, "--yes", "--delete-secret-keys", public)
+	old := h.Add(t, "Old <old@acme.example>", "", "ed25519", "30d", "--faked-system-time", "20240101T000000")
+	revoked := h.Add(t, "Revoked <revoked@acme.example>", "", "ed25519", "never")
+	h.Revoke(t, revoked)
+	future := h.Add(t, "Future <future@acme.example>", "", "ed25519", "30d", "--faked-system-time", "20990101T000000")
+	if _, err := Key(t.Context(), future); err == nil || !strings.Contains(err.Error(), "check the clock") {
+		t.Errorf("a key of the future: %v", err)
 	}
-	h.write(t, "revoked", strings.ReplaceAll(string(certificate), ":-----BEGIN", "-----BEGIN"))
-	h.run(t, "--import", h.path("revoked"))
-	if out, err := exec.CommandContext(t.Context(), "gpgconf", "--kill", "gpg-agent").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	h.Stop(t)
 	for name, want := range map[string]string{
 		locked:  "sign with the key " + locked + ": gpg: signing failed: Operation cancelled: run the same again, and give",
 		public:  "sign with the key " + public + ": gpg: signing failed: No secret key: import the private key, insert the card",

@@ -117,7 +117,12 @@ func ReadPrivate(data []byte, password func() ([]byte, error)) (*Key, error) {
 func read(data []byte) (pgp.EntityList, error) {
 	list, err := pgp.ReadKeyRing(bytes.NewReader(data))
 	if err != nil || len(list) == 0 {
-		list, err = pgp.ReadArmoredKeyRing(bytes.NewReader(data))
+		if armored, _ := pgp.ReadArmoredKeyRing(bytes.NewReader(data)); armored != nil {
+			list, err = armored, nil
+		}
+	}
+	if err == nil && len(list) == 0 {
+		err = errors.New("it has none")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("it is not a key of OpenPGP: %w", err)
