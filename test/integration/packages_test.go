@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,13 +18,14 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/gpg/gpgtest"
 	"slipway.build/pkg/mechanism/rpm"
 )
 
 // Debs and rpms of two releases are installed, held, upgraded, downgraded and removed by apt, dpkg, dnf and rpm, without a network.
 func TestPackageManagersInstallPackages(t *testing.T) {
 	for program, pkg := range map[string]string{
-		"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux",
+		"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux", "gpg": "gnupg",
 	} {
 		need(t, program, pkg)
 	}
@@ -67,21 +69,25 @@ func TestPackageManagersInstallPackages(t *testing.T) {
 	}
 }
 
-// publishSmall publishes two versions of a small tree, with their packages, in a folder.
+// publishSmall publishes two versions of a small tree, with their packages, in a folder. A key in a file signs the first one, and for the
+// second one a key of gpg takes its place, while both still sign the indexes.
 func publishSmall(t *testing.T, to string) {
 	t.Helper()
-	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret"}}
+	home := gpgtest.New(t, "")
+	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret", "GNUPGHOME=" + string(home)}}
 	if err := writeSmallTree(small.dir); err != nil {
 		t.Fatal(err)
 	}
 	keys := t.TempDir()
 	small.slipway(t, "keys", "new", keys+"/release").ok(t)
 	small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/packages").ok(t)
-	for _, version := range []string{"v1.36.3+acme.1", "v1.36.3+acme.2"} {
+	file, ofGPG := keys+"/packages.key", "gpg:"+home.Add(t, "Acme <k8s-2@acme.example>", "", "ed25519", "2y")
+	for i, packages := range []string{file, ofGPG + "," + file} {
+		version := fmt.Sprintf("v1.36.3+acme.%d", i+1)
 		tr := small.with(stampAs(version, strings.Repeat("0123456789", 4))...)
 		tr.slipway(t, slices.Concat(quickRelease, []string{"--packages"})...).ok(t)
 		tr.slipway(t, "sign", "--key", keys+"/release.key").ok(t)
-		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", keys+"/packages.key",
+		tr.slipway(t, "publish", "--key", keys+"/release.pub", "--to", "file://"+to, "--packages-key", packages,
 			"--url", "file:///srv/k8s").ok(t)
 	}
 }

@@ -206,3 +206,22 @@ func TestWhatIsNoSignatureIsRefused(t *testing.T) {
 		t.Errorf("the key's of two signatures: %v, %v", s, err)
 	}
 }
+
+func TestIndexMayBeDatedToCome(t *testing.T) {
+	t.Parallel()
+	keys, text, later := Keys{newKey(t, 0)}, []byte("a\n"), time.Now().Add(time.Hour)
+	clear, err := keys.Clear(t.Context(), text, later, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	detached, err := keys.Sign(t.Context(), text, later, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keys.Open(clear); err != nil {
+		t.Error(err)
+	}
+	if err := keys.Check(text, detached); err != nil {
+		t.Error(err)
+	}
+}

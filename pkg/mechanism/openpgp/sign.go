@@ -77,8 +77,17 @@ func (k *Key) find(content []byte, text bool, packets []byte) (Signature, bool) 
 		want = packet.SigTypeText
 	}
 	for _, one := range split(packets) {
-		s, _, err := pgp.VerifyDetachedSignature(pgp.EntityList{k.entity}, bytes.NewReader(content), bytes.NewReader(one), nil)
-		if err == nil && s.SigType == want && hashes[s.Hash] != "" {
+		p, err := packet.Read(bytes.NewReader(one))
+		s, ok := p.(*packet.Signature)
+		if err != nil || !ok || s.SigType != want || hashes[s.Hash] == "" {
+			continue
+		}
+		now := time.Now()
+		if s.CreationTime.After(now) { // callers give each index a date of its own, which may be to come
+			now = s.CreationTime
+		}
+		_, err = pgp.CheckDetachedSignature(pgp.EntityList{k.entity}, bytes.NewReader(content), bytes.NewReader(one), config(now))
+		if err == nil {
 			return Signature{one, s.PubKeyAlgo == packet.PubKeyAlgoRSA, hashes[s.Hash]}, true
 		}
 	}
@@ -99,9 +108,11 @@ func split(packets []byte) (all [][]byte) {
 }
 
 // Find returns the signature of a content by one of the keys, of packets.
-func (k Keys) Find(content, packets []byte) (Signature, bool) {
+func (k Keys) Find(content, packets []byte) (Signature, bool) { return k.find(content, false, packets) }
+
+func (k Keys) find(content []byte, text bool, packets []byte) (Signature, bool) {
 	for _, one := range k {
-		if s, ok := one.find(content, false, packets); ok {
+		if s, ok := one.find(content, text, packets); ok {
 			return s, true
 		}
 	}
@@ -124,11 +135,7 @@ func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time,
 
 // Sign returns signatures of a content by all keys, with armor. Those that are good in what was returned before stay.
 func (k Keys) Sign(ctx context.Context, content []byte, at time.Time, before []byte) ([]byte, error) {
-	var packets []byte
-	if block, err := armor.Decode(bytes.NewReader(before)); err == nil {
-		packets, _ = io.ReadAll(block.Body) // what is there of it
-	}
-	_, packets, err := k.sign(ctx, content, false, at, packets)
+	_, packets, err := k.sign(ctx, content, false, at, bare(before))
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +147,7 @@ func (k Keys) Sign(ctx context.Context, content []byte, at time.Time, before []b
 
 // Clear returns a text with signatures by all keys around it. Those that are good in what was returned before stay.
 func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byte) ([]byte, error) {
-	var packets []byte
-	if block, _ := clearsign.Decode(before); block != nil {
-		packets, _ = io.ReadAll(block.ArmoredSignature.Body) // what is there of it
-	}
+	_, packets := opened(before)
 	// The library has this form for private keys alone that it has itself. It has no blanks at the ends of lines.
 	lines := bytes.Split(text, []byte("\n"))
 	for i, line := range lines {
@@ -186,34 +190,45 @@ func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byt
 	return b.Bytes(), nil
 }
 
+// errStranger says that a signature is by another key, or of another content.
+var errStranger = errors.New("its signature is by none of the keys")
+
 // Open returns the text of what Clear returns, if one of the keys has signed it.
 func (k Keys) Open(signed []byte) ([]byte, error) {
-	block, _ := clearsign.Decode(signed)
+	block, packets := opened(signed)
 	if block == nil {
 		return nil, errors.New("it has no signature")
 	}
-	if err := k.check(block.Bytes, block.ArmoredSignature.Body); err != nil {
-		return nil, err
+	if _, ok := k.find(block.Bytes, true, packets); !ok {
+		return nil, errStranger
 	}
 	return block.Plaintext, nil
 }
 
 // Check checks what Sign returns.
 func (k Keys) Check(content, signature []byte) error {
-	block, err := armor.Decode(bytes.NewReader(signature))
-	if err != nil {
-		return fmt.Errorf("it is not a signature: %w", err)
-	}
-	return k.check(content, block.Body)
-}
-
-func (k Keys) check(content []byte, signature io.Reader) error {
-	var list pgp.EntityList
-	for _, one := range k {
-		list = append(list, one.entity)
-	}
-	if _, err := pgp.CheckDetachedSignature(list, bytes.NewReader(content), signature, nil); err != nil {
-		return fmt.Errorf("its signature is by none of the keys: %w", err)
+	if _, ok := k.find(content, false, bare(signature)); !ok {
+		return errStranger
 	}
 	return nil
+}
+
+// bare returns the packets in armor, as far as they are whole.
+func bare(signature []byte) []byte {
+	block, err := armor.Decode(bytes.NewReader(signature))
+	if err != nil {
+		return nil
+	}
+	packets, _ := io.ReadAll(block.Body)
+	return packets
+}
+
+// opened returns a signed text, and the packets of its signatures, as far as they are whole.
+func opened(signed []byte) (*clearsign.Block, []byte) {
+	block, _ := clearsign.Decode(signed)
+	if block == nil {
+		return nil, nil
+	}
+	packets, _ := io.ReadAll(block.ArmoredSignature.Body)
+	return block, packets
 }

@@ -43,7 +43,7 @@ while read -r command rest; do
 	esac
 done
 `, h.Path("asked"), answer))
-	h.Write(t, "gpg-agent.conf", "pinentry-program "+h.Path("pinentry")+"\n")
+	h.Write(t, "gpg-agent.conf", "s2k-count 65536\npinentry-program "+h.Path("pinentry")+"\n")
 	return h
 }
 
