@@ -2,7 +2,6 @@ package publish
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,9 +23,17 @@ func keyOfGPG(t *testing.T) (read func() *openpgp.Key, made func() int) {
 	t.Helper()
 	h := gpgtest.New(t, "")
 	t.Setenv("GNUPGHOME", string(h))
-	fingerprint := h.Add(t, "Acme <k8s@acme.example>", "", "ed25519", "never")
-	childtest.Script(t, h.Path("gpg"), fmt.Sprintf("#!/bin/sh\ncase $* in *--detach-sign*) echo >>%s ;; esac\nexec %s \"$@\"\n",
-		h.Path("made"), needs.Program(t, "gpg")))
+	fingerprint := h.Add(t, "Acme <k8s@acme.example>", "", "ed25519", "never", "--faked-system-time", "20240101T000000")
+	childtest.Script(t, h.Path("gpg"), strings.NewReplacer("HOME", string(h), "GPG", needs.Program(t, "gpg")).Replace(`#!/bin/sh
+case $* in
+*--detach-sign*) # no two at the same time
+	echo >>HOME/made
+	echo >>HOME/all
+	set -- --faked-system-time $((1750000000 + $(wc -l <HOME/all))) "$@"
+	;;
+esac
+exec GPG "$@"
+`))
 	t.Setenv("PATH", string(h)+":"+os.Getenv("PATH"))
 	return func() *openpgp.Key {
 			key, err := gpg.Key(t.Context(), fingerprint)
