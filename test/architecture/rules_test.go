@@ -325,8 +325,8 @@ var only = []struct {
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest", "mechanism/gpg/gpgtest", "mechanism/needs",
-	"mechanism/timestamp/timestamptest",
+var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest",
+	"mechanism/gpg/gpgtest", "mechanism/needs", "mechanism/timestamp/timestamptest",
 	"mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 
 // pending lists what does not hold yet. It must become empty; what holds must not be in it.

@@ -28,11 +28,11 @@ const program = "gpg"
 func Key(ctx context.Context, fingerprint string) (*openpgp.Key, error) {
 	name := strings.TrimPrefix(strings.ToUpper(strings.ReplaceAll(fingerprint, " ", "")), "0X") // gpg --fingerprint prints blanks
 	if id, err := hex.DecodeString(name); err == nil && 0 < len(id) && len(id) < 20 {
-		return nil, badrequest.Mark(fmt.Errorf("%q is the short name of a key, and others can make a key with the same: name all 40 digits "+
-			"of its fingerprint, as gpg --fingerprint prints it", fingerprint))
+		return nil, badrequest.Mark(fmt.Errorf("%q is the short name of a key, and others can make a key with the same: "+
+			"name all 40 digits of its fingerprint, as gpg --fingerprint prints it", fingerprint))
 	} else if err != nil || len(name) != 40 {
-		return nil, badrequest.Mark(fmt.Errorf("%q is no fingerprint of a key, which has 40 hexadecimal digits, as gpg --fingerprint prints it",
-			fingerprint))
+		return nil, badrequest.Mark(fmt.Errorf("%q is no fingerprint of a key, which has 40 hexadecimal digits, as gpg --fingerprint "+
+			"prints it", fingerprint))
 	}
 	public, err := call(ctx, nil, "--no-armor", "--export-options", "export-minimal,no-export-attributes", "--export", name)
 	if err != nil {
@@ -45,7 +45,8 @@ func Key(ctx context.Context, fingerprint string) (*openpgp.Key, error) {
 		return sign(ctx, name, content, text)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the public key %s of gpg: %w: only what is valid now counts: check the clock, and the key's users", name, err)
+		return nil, fmt.Errorf("the public key %s of gpg: %w: only what is valid now counts: check the clock, and the key's users",
+			name, err)
 	}
 	if primary := key.Fingerprint(); primary != name {
 		return nil, badrequest.Mark(fmt.Errorf("%s is a part of a key: name the whole, %s", name, primary))
@@ -59,7 +60,8 @@ func sign(ctx context.Context, name string, content []byte, text bool) ([]byte, 
 	if text {
 		mode = "--textmode"
 	}
-	signature, err := call(ctx, content, "--no-armor", mode, "--personal-digest-preferences", "SHA256", "--local-user", name, "--detach-sign")
+	signature, err := call(ctx, content, "--no-armor", mode, "--personal-digest-preferences", "SHA256", "--local-user", name,
+		"--detach-sign")
 	if err != nil {
 		return nil, fmt.Errorf("sign with the key %s: %w", name, err)
 	}

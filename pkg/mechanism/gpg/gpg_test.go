@@ -98,7 +98,8 @@ func TestConfigurationOfGPGDoesNotMatter(t *testing.T) {
 		t.Error("another key has signed")
 	}
 	h.Write(t, "gpg.conf", "digest-algo SHA1\n")
-	if _, err := k.Sign(t.Context(), []byte("another content"), time.Now()); err == nil || !strings.Contains(err.Error(), "that others would accept") {
+	_, err = k.Sign(t.Context(), []byte("another content"), time.Now())
+	if err == nil || !strings.Contains(err.Error(), "that others would accept") {
 		t.Errorf("a signature of SHA-1: %v", err)
 	}
 }
@@ -141,7 +142,7 @@ func TestWhyGPGDoesNotSign(t *testing.T) {
 		"":                 "no fingerprint",
 		"Acme":             "no fingerprint",
 		locked + "00":      "no fingerprint",
-		"0123456789ABCDEF0123456789ABCDEF01234567": "gpg has no public key 0123456789ABCDEF0123456789ABCDEF01234567: import it, or set GNUPGHOME",
+		"0123456789ABCDEF0123456789ABCDEF01234567": "gpg has no public key 0123456789ABCDEF0123456789ABCDEF01234567: import it, or set",
 	} {
 		_, err := Key(t.Context(), fingerprint)
 		if err == nil || !strings.Contains(err.Error(), want) || badrequest.Is(err) == strings.HasPrefix(want, "gpg") {

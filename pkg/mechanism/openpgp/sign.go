@@ -120,7 +120,8 @@ func (k Keys) find(content []byte, text bool, packets []byte) (Signature, bool) 
 }
 
 // sign returns signatures of a content by all keys, and their packets. Those that are good among the packets of before stay.
-func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time, before []byte) (all []Signature, packets []byte, err error) {
+func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time, before []byte) (all []Signature, _ []byte, err error) {
+	var packets []byte
 	for _, one := range k {
 		s, ok := one.find(content, text, before)
 		if !ok {

@@ -65,6 +65,7 @@ type Page struct {
 	State State  `json:"state"`
 
 	old, content []byte
+	together     bool // with the next one
 }
 
 // A ConflictError says that the target has other objects than the publication, under the same names.
@@ -189,17 +190,12 @@ func (p *Publication) Send(ctx context.Context, waiting func()) error {
 		if err := p.sendObjects(ctx); err != nil {
 			return err
 		}
-		for i := range p.Pages {
-			if page := &p.Pages[i]; page.State == ToSend {
-				if err := p.channel.Replace(ctx, page.Path, page.old, page.content); err != nil {
-					return err
-				}
-				page.State = Sent
-			}
+		if err := p.sendPages(ctx); err != nil {
+			return err
 		}
 		for i := range p.Markers {
 			if m := &p.Markers[i]; m.State == ToSend {
-				if err := p.channel.Replace(ctx, m.Path, text(m.Was), text(m.Is)); err != nil {
+				if err := p.channel.Replace(ctx, Change{m.Path, text(m.Was), text(m.Is)}); err != nil {
 					return err
 				}
 				m.State = Sent
@@ -207,6 +203,29 @@ func (p *Publication) Send(ctx context.Context, waiting func()) error {
 		}
 		return nil
 	})
+}
+
+// sendPages replaces pages, those together that readers need together.
+func (p *Publication) sendPages(ctx context.Context) error {
+	var changes []Change
+	for _, page := range p.Pages {
+		if page.State == ToSend {
+			changes = append(changes, Change{page.Path, page.old, page.content})
+		}
+		if page.together || len(changes) == 0 {
+			continue
+		}
+		if err := p.channel.Replace(ctx, changes...); err != nil {
+			return err
+		}
+		changes = nil
+	}
+	for i := range p.Pages {
+		if p.Pages[i].State == ToSend {
+			p.Pages[i].State = Sent
+		}
+	}
+	return nil
 }
 
 // sendObjects sends all objects, and release.json when all others are there.

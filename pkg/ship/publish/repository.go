@@ -415,6 +415,9 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	all = append(all, named{signatureOf(m.Repomd), signature}, named{"repodata/repomd.xml.key", public},
 		named{"repodata/repomd.xml.asc", signature}, named{"repodata/repomd.xml", m.Repomd})
 	pages, err := rs.compare(ctx, "rpm", all)
+	if err == nil {
+		pages[len(pages)-2].together = true // dnf reads both
+	}
 	return pages, lacks, err
 }
 

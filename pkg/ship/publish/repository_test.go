@@ -328,11 +328,11 @@ type brittle struct {
 
 var errBroken = errors.New("broken")
 
-func (b brittle) Replace(ctx context.Context, name string, old, content []byte) error {
+func (b brittle) Replace(ctx context.Context, changes ...Change) error {
 	if *b.left--; *b.left < 0 {
 		return errBroken
 	}
-	return b.folder.Replace(ctx, name, old, content)
+	return b.folder.Replace(ctx, changes...)
 }
 
 // Wherever a publication ends, indexes name what is there, and the same publication again goes on.

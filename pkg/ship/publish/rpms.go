@@ -17,7 +17,7 @@ import (
 	"slipway.build/pkg/release"
 )
 
-// A signedRPM is a copy of an rpm with a signature: another beginning, and the rest of the unsigned one. The main header and the payload stay.
+// A signedRPM is a copy of an rpm with a signature: another beginning, and the rest of the unsigned one, from the main header on.
 type signedRPM struct {
 	file     string // the unsigned one
 	size     int64  // of that
