@@ -408,6 +408,13 @@ func whatIsNamedIsThere(t *testing.T, dir string, key *openpgp.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	signature, err := rs.read(t.Context(), "rpm/repodata/repomd.xml.asc")
+	if err == nil {
+		err = rs.Keys.Check(repomd, signature)
+	}
+	if err != nil {
+		t.Errorf("dnf reads a repomd.xml whose signature is another's: %v", err)
+	}
 	entries, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "rpm", name)) })
 	if err != nil {
 		t.Error(err)
