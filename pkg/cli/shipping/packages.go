@@ -20,7 +20,7 @@ import (
 // ofGPG begins the names of keys that gpg has.
 const ofGPG = "gpg:"
 
-// packageKeys returns the keys that sign repositories of packages, and says which expire soon. Names are those of files, or gpg:FINGERPRINT.
+// packageKeys returns the keys that sign repositories of packages, and says which expire soon. A name is a file, or gpg:FINGERPRINT.
 func (o commands) packageKeys(ctx context.Context, names []string) (openpgp.Keys, error) {
 	var keys openpgp.Keys
 	for _, name := range names {

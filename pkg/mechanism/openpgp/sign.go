@@ -40,8 +40,8 @@ func (k *Key) sign(ctx context.Context, content []byte, text bool, at time.Time)
 	}
 	s, ok := k.find(content, text, packets)
 	if !ok {
-		return s, fmt.Errorf("the key %s: the new signature is by another key, of another content, or of a weak digest such as SHA-1: it is "+
-			"not used", k.Fingerprint())
+		return s, fmt.Errorf("the key %s: the new signature is by another key, of another content, or of a weak digest such as SHA-1: "+
+			"it is not used", k.Fingerprint())
 	}
 	return s, nil
 }
