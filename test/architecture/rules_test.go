@@ -224,6 +224,7 @@ var rules = []rule{
 	{"mechanism/goflag", "quote words for flags of the go command", "which flags there are", []string{processes, network}},
 	{"mechanism/git", "run git, in repositories that slipway makes without anybody's configuration",
 		"what repositories hold, and whose they are", []string{network}},
+	{"mechanism/gpg", "ask gpg for signatures by keys that it has", "what is signed", []string{network, action}},
 	{"mechanism/govulns", "ask a database of Go's vulnerabilities about Go code",
 		"what programs are for, and what becomes of findings", []string{processes}},
 	{"mechanism/imagename", "check names of container images, as engines and registries read them", "which images there are",
@@ -324,8 +325,8 @@ var only = []struct {
 }
 
 // tests are packages that only tests import.
-var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest", "mechanism/needs",
-	"mechanism/timestamp/timestamptest",
+var tests = []string{"mechanism/action/cachetest", "mechanism/child/childtest", "mechanism/debian/debiantest",
+	"mechanism/gpg/gpgtest", "mechanism/needs", "mechanism/timestamp/timestamptest",
 	"mechanism/reapi/standin", "mechanism/recipe/recipetest", "tree/worktree/gittest"}
 
 // pending lists what does not hold yet. It must become empty; what holds must not be in it.

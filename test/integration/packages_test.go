@@ -18,13 +18,14 @@ import (
 
 	"slipway.build/pkg/mechanism/archive"
 	"slipway.build/pkg/mechanism/debian"
+	"slipway.build/pkg/mechanism/gpg/gpgtest"
 	"slipway.build/pkg/mechanism/rpm"
 )
 
 // Debs and rpms of two releases are installed, held, upgraded, downgraded and removed by apt, dpkg, dnf and rpm, without a network.
 func TestPackageManagersInstallPackages(t *testing.T) {
 	for program, pkg := range map[string]string{
-		"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux",
+		"mmdebstrap": "mmdebstrap", "lintian": "lintian", "rpmlint": "rpmlint", "unshare": "util-linux", "gpg": "gnupg",
 	} {
 		need(t, program, pkg)
 	}
@@ -81,12 +82,13 @@ func runScripts(t *testing.T, root string, names, env []string) {
 	}
 }
 
-// publishSmall publishes versions of a small tree, with their packages, in the folder old, signed by one key, and k8s is the same. Both,
-// new and withdrawn are what becomes of it: two keys sign, then the new one alone, and then a version is withdrawn. The commands of
+// publishSmall publishes versions of a small tree, with their packages, in the folder old, signed by a key in a file, and k8s is the same. Both,
+// new and withdrawn are what becomes of it: a key of gpg signs, too, then it alone, and then a version is withdrawn. The commands of
 // docs/install.md are beside them, with what they need.
 func publishSmall(t *testing.T, srv string) {
 	t.Helper()
-	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret"}}
+	home := gpgtest.New(t, "")
+	small := tree{dir: filepath.Join(t.TempDir(), "small"), env: []string{"COSIGN_PASSWORD=secret", "GNUPGHOME=" + string(home)}}
 	if err := writeSmallTree(small.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +96,12 @@ func publishSmall(t *testing.T, srv string) {
 		"- {name: kubeadm, binaries: [kube-log-runner], summary: Not kubeadm}\n")
 	keys := t.TempDir()
 	small.slipway(t, "keys", "new", keys+"/release").ok(t)
-	for _, name := range []string{"old", "next"} {
-		small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/"+name).ok(t)
-	}
+	small.slipway(t, "keys", "new", "--openpgp", "Acme <k8s@acme.example>", keys+"/old").ok(t)
+	old, next := keys+"/old.key", "gpg:"+home.Add(t, "Acme <k8s-2@acme.example>", "", "ed25519", "2y")
 	publish := func(folder, to string, by ...string) {
 		t.Helper()
-		args := []string{"publish", folder, "--key", keys + "/release.pub", "--to", "file://" + srv + "/" + to, "--url", "file:///srv/k8s"}
-		for _, name := range by {
-			args = append(args, "--packages-key", keys+"/"+name+".key")
-		}
-		small.slipway(t, args...).ok(t)
+		small.slipway(t, "publish", folder, "--key", keys+"/release.pub", "--to", "file://"+srv+"/"+to, "--url", "file:///srv/k8s",
+			"--packages-key", strings.Join(by, ",")).ok(t)
 	}
 	kubernetes := "v1.36.3" // of the small tree
 	for _, version := range []string{"v1.36.2+acme.1", "v1.36.2+acme.2", "v1.37.0+acme.1"} {
@@ -114,12 +112,12 @@ func publishSmall(t *testing.T, srv string) {
 		tr.slipway(t, slices.Concat(quickRelease, []string{"--packages"})...).ok(t)
 		tr.slipway(t, "sign", "--key", keys+"/release.key").ok(t)
 		run(t, small.dir, nil, "cp", "-a", tars, keys+"/"+version).ok(t)
-		publish(keys+"/"+version, "old", "old")
+		publish(keys+"/"+version, "old", old)
 		if version == "v1.36.2+acme.1" {
 			tr.slipway(t, "bundle", "--key", keys+"/release.pub", "--platform", "linux/"+hostArch, "--output", srv+"/acme.tar").ok(t)
 		}
 	}
-	for i, by := range [][]string{{"old", "next"}, {"next"}} {
+	for i, by := range [][]string{{old, next}, {next}} {
 		from, to := []string{"old", "both"}[i], []string{"both", "new"}[i]
 		run(t, srv, nil, "cp", "-a", from, to).ok(t)
 		for _, version := range []string{"v1.36.2+acme.2", "v1.37.0+acme.1"} {
@@ -129,7 +127,7 @@ func publishSmall(t *testing.T, srv string) {
 	run(t, srv, nil, "cp", "-a", "new", "withdrawn").ok(t)
 	run(t, srv, nil, "cp", "-a", "old", "k8s").ok(t)
 	small.slipway(t, "withdraw", "v1.36.2+acme.2", "--reason", "it leaks", "--to", "file://"+srv+"/withdrawn",
-		"--packages-key", keys+"/next.key").ok(t)
+		"--packages-key", next).ok(t)
 	run(t, srv, nil, "cp", keys+"/release.pub", slipway(t), ".").ok(t)
 	var functions strings.Builder
 	here := strings.NewReplacer(addressInDocument, "file:///srv/k8s", "1.37", "1.36", "1.38", "1.37") // which slipway makes

@@ -55,6 +55,7 @@ var parts = []part{
 	{"bazel-units-from-k", 55, "", []string{"TestUnitTestsOfPackagesFromKByBazel"}},
 	{"bazel-units-other", 55, "", []string{"TestUnitTestsOfOtherFoldersByBazel"}},
 	{"publications", 15, "", []string{"TestSiteOfPublishedReleases", "TestBundleIsWholeOrNotThere"}},
+	{"repositories", 20, "", []string{"TestRepositoriesAreReadWhilePublished", "TestPublisherOfPackagesFails"}},
 	{"documents", 15, "", []string{"TestBillsOfMaterialsHaveWhatSyftFinds"}},
 	{"elsewhere", 40, "", []string{
 		"TestReleaseOfASharedCache", "TestInputsAreEnoughWithoutNetwork", "TestVulnerabilitiesOfARelease",

@@ -1,6 +1,7 @@
 package shipping
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,28 +12,27 @@ import (
 
 	"slipway.build/pkg/make/project"
 	"slipway.build/pkg/mechanism/badrequest"
+	"slipway.build/pkg/mechanism/gpg"
 	"slipway.build/pkg/mechanism/openpgp"
 	"slipway.build/pkg/ship/publish"
 )
 
-// packageKeys reads the private keys that sign repositories of packages, and says which expire soon.
-func (o commands) packageKeys(files []string) (openpgp.Keys, error) {
+// ofGPG begins the names of keys that gpg has.
+const ofGPG = "gpg:"
+
+// packageKeys returns the keys that sign repositories of packages, and says which expire soon. A name is a file, or gpg:FINGERPRINT.
+func (o commands) packageKeys(ctx context.Context, names []string) (openpgp.Keys, error) {
 	var keys openpgp.Keys
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the key of packages: %w", err)
+	for _, name := range names {
+		var key *openpgp.Key
+		var err error
+		if fingerprint, ok := strings.CutPrefix(name, ofGPG); ok {
+			key, err = gpg.Key(ctx, fingerprint)
+		} else {
+			key, err = o.packageKeyFile(name)
 		}
-		if info.Mode().Perm()&0o077 != 0 {
-			return nil, fmt.Errorf("%s: others can read it (%s): chmod 600 %[1]s", file, info.Mode().Perm())
-		}
-		data, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
-		}
-		key, err := openpgp.ReadPrivate(data, o.Password("Password of "+file))
-		if err != nil {
-			return nil, badrequest.Mark(fmt.Errorf("%s: %w", file, err))
 		}
 		keys = append(keys, key)
 	}
@@ -41,6 +41,26 @@ func (o commands) packageKeys(files []string) (openpgp.Keys, error) {
 		o.Say(w)
 	}
 	return keys, err
+}
+
+// packageKeyFile reads a private key.
+func (o commands) packageKeyFile(file string) (*openpgp.Key, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the key of packages: %w", err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s: others can read it (%s): chmod 600 %[1]s", file, info.Mode().Perm())
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := openpgp.ReadPrivate(data, o.Password("Password of "+file))
+	if err != nil {
+		return nil, badrequest.Mark(fmt.Errorf("%s: %w", file, err))
+	}
+	return key, nil
 }
 
 // newPackageKey writes a key of OpenPGP: NAME.key and NAME.asc.

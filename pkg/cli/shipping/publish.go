@@ -45,10 +45,11 @@ a target. The images of a bundle for one platform have tags there for that platf
 
 --packages-key ~/packages.key adds the release's debs and rpms to repositories below --to, which that key of OpenPGP signs:
 core:/stable:/v1.37/deb for apt, and core:/stable:/v1.37/rpm for dnf, the paths that Kubernetes' own repositories have; candidates are
-below core:/prerelease:. They keep all versions. What packages require must be there, or be one of basePackages in release.yaml. The
-package acme-archive-keyring has the public keys. Name two keys while users change from one to another, first the one that they have: it
-signs rpms. --url https://dl.example.com, where users find --to, adds acme.sources and acme.repo, with which apt and dnf find the
-repositories. --valid-days 30 has apt refuse the index after that time, until the same command has signed it again.
+below core:/prerelease:. They keep all versions. A key of gpg, such as one on a card, is gpg:FINGERPRINT: gpg is asked for each signature.
+What packages require must be there, or be one of basePackages in release.yaml. The package acme-archive-keyring has the public keys. Name
+two keys while users change from one to another, first the one that they have: it signs rpms. --url https://dl.example.com, where users
+find --to, adds acme.sources and acme.repo, with which apt and dnf find the repositories. --valid-days 30 has apt refuse the index after
+that time, until the same command has signed it again.
 
 What slipway verify does not accept with the same --key, --threshold and --trust is not published, nor a release of a tree with changes
 that are in no commit, nor one under embargo. A file that was published never changes: if one exists with another content, nothing is
@@ -85,7 +86,7 @@ written. A run that was interrupted is continued by the same command. Nothing is
 			if err := how.Check(); err != nil {
 				return err
 			}
-			if how.Keys, err = o.packageKeys(packages); err != nil {
+			if how.Keys, err = o.packageKeys(c.Context(), packages); err != nil {
 				return err
 			}
 			want, err := by.want(c.Context())
@@ -172,7 +173,7 @@ packages list it no more; --packages-key signs them again.`,
 			if reason == "" {
 				return badrequest.Mark(fmt.Errorf("say why %s is withdrawn: --reason TEXT", args[0]))
 			}
-			keys, err := o.packageKeys(packages)
+			keys, err := o.packageKeys(c.Context(), packages)
 			if err != nil {
 				return err
 			}
@@ -194,7 +195,7 @@ packages list it no more; --packages-key signs them again.`,
 
 func packagesFlag(c *cobra.Command, files *[]string) {
 	c.Flags().StringSliceVar(files, "packages-key", nil,
-		"a `file` with the private OpenPGP key that signs repositories of packages; several sign together, and the first signs rpms")
+		"the `key` of OpenPGP that signs repositories of packages: a file, or gpg:FINGERPRINT; several sign together, the first rpms")
 }
 
 func toFlags(c *cobra.Command, to *string, dryRun *bool) {

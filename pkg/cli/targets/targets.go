@@ -58,7 +58,9 @@ func Cross(ctx context.Context) error {
 }
 
 // Slipway compiles the slipway command into _output/bin. Without symbols for debuggers, it is linked in two thirds of the time.
-func Slipway() error { return tests.Go("build", "-ldflags=-s", "-o", "_output/bin/slipway", self.Module) }
+func Slipway() error {
+	return tests.Go("build", "-ldflags=-s", "-o", "_output/bin/slipway", self.Module)
+}
 
 // Clean removes everything that was made: _output, and what the tree has in a container engine. The Go caches stay.
 func Clean(ctx context.Context) error { return slipway(ctx, "clean") }

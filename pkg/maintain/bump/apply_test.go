@@ -206,10 +206,10 @@ func TestEditsAfterAKillStay(t *testing.T) {
 func TestFilesThatWereEditedAreNotReplaced(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(b bumped){
-		"b/[c]": func(b bumped) { b.Write("b/[c]", "an edit") },
-		"a":     func(b bumped) { b.Write("a", "an edit"); b.Repo.Commit() },
-		"gone/file":  func(b bumped) { b.Git("rm", "-q", "gone/file") },
-		"d/e":   func(b bumped) { b.Write("d/e", "the user's") },
+		"b/[c]":     func(b bumped) { b.Write("b/[c]", "an edit") },
+		"a":         func(b bumped) { b.Write("a", "an edit"); b.Repo.Commit() },
+		"gone/file": func(b bumped) { b.Git("rm", "-q", "gone/file") },
+		"d/e":       func(b bumped) { b.Write("d/e", "the user's") },
 	} {
 		b := newBumped(t)
 		edit(b)

@@ -57,7 +57,7 @@ const LeftOut = "left out"
 type Move struct {
 	What string `json:"what"`
 	From string `json:"from"`
-	To   string `json:"to"` // or LeftOut
+	To   string `json:"to"`            // or LeftOut
 	Why  string `json:"why,omitempty"` // it follows something else
 }
 

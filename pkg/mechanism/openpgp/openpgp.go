@@ -1,13 +1,17 @@
 // Package openpgp makes keys of OpenPGP, signs with them and checks signatures, in the forms that apt, dnf and rpm read.
 //
-// ProtonMail/go-crypto does the work. A signature depends on its content, the key and a time that callers choose, and on nothing else: the
-// library adds random bytes to signatures unless told not to.
+// ProtonMail/go-crypto does the work. A signature by a key in this process depends on its content, the key and a time that callers choose,
+// and on nothing else: the library adds random bytes to signatures unless told not to. Another program's signatures have its time, and may
+// have random bytes. So callers hand in the signatures of before, and those that are good stay, whoever made them.
+//
+// No signature leaves this package that it has not checked.
 //
 // What must never be in here: what is signed, and whose keys count.
 package openpgp
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"errors"
 	"fmt"
@@ -19,14 +23,31 @@ import (
 
 	pgp "github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
-	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
 // A Key signs.
 type Key struct {
 	entity *pgp.Entity
-	signs  *pgp.Entity // the same, see unchanged
+	signs  *pgp.Entity // the same, see unchanged; nil if the private key is elsewhere
+	ask    Ask         // nil: the private key is here
+
+	asked map[string][]byte // the answers
+}
+
+// An Ask asks whoever has a private key for a signature of a content, as packets. A signature of a text is of its lines, however they end.
+type Ask func(ctx context.Context, content []byte, text bool) ([]byte, error)
+
+// Elsewhere returns a key of which only the public form is here. It asks once for each content.
+func Elsewhere(public []byte, ask Ask) (*Key, error) {
+	list, err := read(public)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, errors.New("it is not one key of OpenPGP")
+	}
+	return &Key{entity: list[0], ask: ask, asked: map[string][]byte{}}, nil
 }
 
 // Keys sign together. While a repository changes from one key to another, both do.
@@ -93,7 +114,7 @@ func ReadPrivate(data []byte, password func() ([]byte, error)) (*Key, error) {
 			return nil, fmt.Errorf("the password is wrong: %w", err)
 		}
 	}
-	return &Key{e, unchanged(e)}, nil
+	return &Key{entity: e, signs: unchanged(e)}, nil
 }
 
 // unchanged returns a key as if it had been made as it is. The library refuses to sign at a time before the key's last change, such as
@@ -126,7 +147,12 @@ func at(s *packet.Signature, t time.Time) *packet.Signature {
 func read(data []byte) (pgp.EntityList, error) {
 	list, err := pgp.ReadKeyRing(bytes.NewReader(data))
 	if err != nil || len(list) == 0 {
-		list, err = pgp.ReadArmoredKeyRing(bytes.NewReader(data))
+		if armored, _ := pgp.ReadArmoredKeyRing(bytes.NewReader(data)); armored != nil {
+			list, err = armored, nil
+		}
+	}
+	if err == nil && len(list) == 0 {
+		err = errors.New("it has none")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("it is not a key of OpenPGP: %w", err)
@@ -162,26 +188,34 @@ func (k *Key) User() string {
 	return ""
 }
 
-// Expires returns when the key expires, or the zero time if it never does.
-func (k *Key) Expires() time.Time {
+// Expires returns when the key expires, or the part of it that signs at a time, if that is earlier. The zero time is never.
+func (k *Key) Expires(at time.Time) time.Time {
+	end := time.Time{}
 	self, _ := k.entity.PrimarySelfSignature()
-	if self == nil || self.KeyLifetimeSecs == nil || *self.KeyLifetimeSecs == 0 {
-		return time.Time{}
+	by, _ := k.entity.SigningKey(at)
+	for _, part := range []pgp.Key{{PublicKey: k.entity.PrimaryKey, SelfSignature: self}, by} {
+		if s := part.SelfSignature; s == nil || s.KeyLifetimeSecs == nil || *s.KeyLifetimeSecs == 0 {
+			continue
+		}
+		e := part.PublicKey.CreationTime.Add(time.Duration(*part.SelfSignature.KeyLifetimeSecs) * time.Second)
+		if end.IsZero() || e.Before(end) {
+			end = e
+		}
 	}
-	return k.Created().Add(time.Duration(*self.KeyLifetimeSecs) * time.Second)
+	return end
+}
+
+// Revoked reports whether the owner has revoked the key.
+func (k *Key) Revoked(at time.Time) bool { return k.entity.Revoked(at) }
+
+// CanSign reports whether the key, or a part of it, is for signatures, and neither expired nor revoked at a time.
+func (k *Key) CanSign(at time.Time) bool {
+	_, ok := k.entity.SigningKey(at)
+	return ok
 }
 
 // Fingerprint returns the key's fingerprint in hex.
 func (k *Key) Fingerprint() string { return fmt.Sprintf("%X", k.entity.PrimaryKey.Fingerprint) }
-
-// signer returns what signs at a time: the key, or a part of it that is for signatures.
-func (k *Key) signer(at time.Time) (*packet.PrivateKey, error) {
-	s, ok := k.signs.SigningKey(at)
-	if !ok || s.PrivateKey == nil {
-		return nil, fmt.Errorf("the key %s cannot sign on %s", k.Fingerprint(), at.UTC().Format(time.DateOnly))
-	}
-	return s.PrivateKey, nil
-}
 
 // Public returns the public key, with armor.
 func (k *Key) Public() ([]byte, error) { return Keys{k}.Public() }
@@ -227,99 +261,10 @@ func (k *Key) serialize(w io.Writer) error {
 	return nil
 }
 
-// Sign returns a signature of a content, which says that it was made at a time, and whether it is of RSA: these have a place of their own
-// in rpms.
-func (k *Key) Sign(content []byte, at time.Time) (signature []byte, isRSA bool, err error) {
-	at = k.from(at)
-	by, err := k.signer(at)
-	if err != nil {
-		return nil, false, err
-	}
-	var b bytes.Buffer
-	err = pgp.DetachSign(&b, k.signs, bytes.NewReader(content), config(at))
-	return b.Bytes(), by.PubKeyAlgo == packet.PubKeyAlgoRSA, err
-}
-
 // from returns a time, or that of the key if it is younger: no signature is older than its key.
 func (k *Key) from(at time.Time) time.Time {
 	if created := k.Created(); at.Before(created) {
 		return created
 	}
 	return at
-}
-
-// Sign returns signatures of a content by all keys, with armor.
-func (k Keys) Sign(content []byte, at time.Time) ([]byte, error) {
-	return armored(pgp.SignatureType, func(w io.Writer) error {
-		for _, one := range k {
-			s, _, err := one.Sign(content, at)
-			if err != nil {
-				return err
-			}
-			if _, err := w.Write(s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Clear returns a text with signatures by all keys around it.
-func (k Keys) Clear(text []byte, at time.Time) ([]byte, error) {
-	var b bytes.Buffer
-	var private []*packet.PrivateKey
-	for _, one := range k {
-		at = one.from(at)
-	}
-	for _, one := range k {
-		by, err := one.signer(at)
-		if err != nil {
-			return nil, err
-		}
-		private = append(private, by)
-	}
-	w, err := clearsign.EncodeMulti(&b, private, config(at))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(text); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	b.WriteByte('\n')
-	return b.Bytes(), nil
-}
-
-// Open returns the text of what Clear returns, if one of the keys has signed it.
-func (k Keys) Open(signed []byte) ([]byte, error) {
-	block, _ := clearsign.Decode(signed)
-	if block == nil {
-		return nil, errors.New("it has no signature")
-	}
-	if err := k.check(block.Bytes, block.ArmoredSignature.Body); err != nil {
-		return nil, err
-	}
-	return block.Plaintext, nil
-}
-
-// Check checks what Sign returns.
-func (k Keys) Check(content, signature []byte) error {
-	block, err := armor.Decode(bytes.NewReader(signature))
-	if err != nil {
-		return fmt.Errorf("it is not a signature: %w", err)
-	}
-	return k.check(content, block.Body)
-}
-
-func (k Keys) check(content []byte, signature io.Reader) error {
-	var list pgp.EntityList
-	for _, one := range k {
-		list = append(list, one.entity)
-	}
-	if _, err := pgp.CheckDetachedSignature(list, bytes.NewReader(content), signature, nil); err != nil {
-		return fmt.Errorf("its signature is by none of the keys: %w", err)
-	}
-	return nil
 }

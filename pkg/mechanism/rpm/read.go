@@ -227,6 +227,16 @@ func (f *File) Signed(signature []byte, isRSA bool) []byte {
 	return f.begin(tag{id, typeBinary, uint32(len(signature)), signature})
 }
 
+// Signature returns the signature of the main header in the file, or nil if there is none.
+func (f *File) Signature() []byte {
+	for _, t := range f.signatures {
+		if t.id == ofOther || t.id == ofRSA {
+			return t.data
+		}
+	}
+	return nil
+}
+
 // Unsigned returns what comes before the main header in the file that Signed had a copy of.
 func (f *File) Unsigned() []byte { return f.begin() }
 

@@ -23,6 +23,9 @@ type Channel interface {
 	// Head compares a file with a size in bytes and a SHA-256 in hex. The error is fs.ErrNotExist if there is no file.
 	Head(ctx context.Context, name string, size int64, sha256 string) (same bool, err error)
 
+	// Open returns the content of a file. The error is fs.ErrNotExist if there is none.
+	Open(ctx context.Context, name string) (io.ReadCloser, error)
+
 	// Read returns the content of a small file. The error is fs.ErrNotExist if there is none.
 	Read(ctx context.Context, name string) ([]byte, error)
 
@@ -32,11 +35,17 @@ type Channel interface {
 	// Put makes a file of what fill writes, unless fill returns an error. The error is fs.ErrExist if the file exists.
 	Put(ctx context.Context, name string, fill func(io.Writer) error) error
 
-	// Replace gives a small file another content. Nil means no file. The error is ErrChanged if its content is not the old one.
-	Replace(ctx context.Context, name string, old, content []byte) error
+	// Replace changes small files in their order, without a pause between. The error is ErrChanged if the content of one is not the old one.
+	Replace(ctx context.Context, changes ...Change) error
 
 	// Locked calls f while nobody else is in Locked. Before it has to wait, it calls waiting once. Only f may call Put and Replace.
 	Locked(ctx context.Context, waiting func(), f func() error) error
+}
+
+// A Change is another content for a file. Nil means no file.
+type Change struct {
+	Name         string
+	Old, Content []byte
 }
 
 // ErrChanged says that a file is not what it was a moment ago.
@@ -84,6 +93,10 @@ func (f folder) Head(_ context.Context, name string, size int64, sha256 string) 
 // maxSmall is the size, in bytes, of the largest file that is read into memory: a release.json of all platforms takes a tenth.
 const maxSmall = 32 << 20
 
+func (f folder) Open(_ context.Context, name string) (io.ReadCloser, error) {
+	return os.Open(f.path(name))
+}
+
 func (f folder) Read(_ context.Context, name string) ([]byte, error) {
 	file, err := os.Open(f.path(name))
 	if err != nil {
@@ -110,50 +123,75 @@ func (f folder) List(_ context.Context, dir string) ([]string, error) {
 }
 
 func (f folder) Put(_ context.Context, name string, fill func(io.Writer) error) error {
-	return f.make(name, fill, os.Link)
-}
-
-func (f folder) Replace(ctx context.Context, name string, old, content []byte) error {
-	now, err := f.Read(ctx, name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if string(now) != string(old) || (err != nil) != (old == nil) {
-		return fmt.Errorf("%s: %w", f.path(name), ErrChanged)
-	}
-	if content == nil {
-		if err := os.Remove(f.path(name)); err != nil {
-			return err
-		}
-		return syncFolder(filepath.Dir(f.path(name)))
-	}
-	return f.make(name, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	}, os.Rename)
-}
-
-// make writes a file, and gives it its name when it is on the disk.
-func (f folder) make(name string, fill func(io.Writer) error, publish func(from, to string) error) (err error) {
-	tmp, err := os.CreateTemp(f.path(work), "*")
+	tmp, err := f.write(fill)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // unless it was renamed; if that fails, the next run removes it
+	defer os.Remove(tmp) // if that fails, the next run removes it
+	dir := filepath.Dir(f.path(name))
+	if err := mkdirAll(dir); err != nil {
+		return err
+	}
+	if err := os.Link(tmp, f.path(name)); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+func (f folder) Replace(ctx context.Context, changes ...Change) error {
+	files := make([]string, len(changes)) // that have the new contents
+	for i, c := range changes {
+		now, err := f.Read(ctx, c.Name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if string(now) != string(c.Old) || (err != nil) != (c.Old == nil) {
+			return fmt.Errorf("%s: %w", f.path(c.Name), ErrChanged)
+		}
+		if c.Content == nil {
+			continue
+		}
+		if files[i], err = f.write(func(w io.Writer) error { _, err := w.Write(c.Content); return err }); err != nil {
+			return err
+		}
+		defer os.Remove(files[i]) // unless it was renamed
+		if err := mkdirAll(filepath.Dir(f.path(c.Name))); err != nil {
+			return err
+		}
+	}
+	for i, c := range changes { // at once: until the last one is done, readers find files that do not go together
+		var err error
+		if c.Content == nil {
+			err = os.Remove(f.path(c.Name))
+		} else {
+			err = os.Rename(files[i], f.path(c.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		if err := syncFolder(filepath.Dir(f.path(c.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a file to the disk that has no name for readers yet.
+func (f folder) write(fill func(io.Writer) error) (name string, err error) {
+	tmp, err := os.CreateTemp(f.path(work), "*")
+	if err != nil {
+		return "", err
+	}
 	if err = fill(tmp); err == nil {
 		err = errors.Join(tmp.Chmod(0o644), tmp.Sync()) // for all to read, whatever the umask is
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
+		os.Remove(tmp.Name())
+		return "", err
 	}
-	final := f.path(name)
-	if err := mkdirAll(filepath.Dir(final)); err != nil {
-		return err
-	}
-	if err := publish(tmp.Name(), final); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(final))
+	return tmp.Name(), nil
 }
 
 // mkdirAll makes a folder for all to read, whatever the umask is.

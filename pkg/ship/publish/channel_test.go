@@ -12,6 +12,7 @@ func TestFolderKeepsWhatExists(t *testing.T) {
 	t.Parallel()
 	f := folder(t.TempDir())
 	write(t, string(f), "old", []byte("old"))
+	write(t, string(f), "gone", []byte("gone"))
 	err := f.Locked(t.Context(), func() {}, func() error {
 		put := f.Put(t.Context(), "old", func(w io.Writer) error {
 			_, err := io.WriteString(w, "new")
@@ -21,12 +22,20 @@ func TestFolderKeepsWhatExists(t *testing.T) {
 			t.Errorf("put: %v", put)
 		}
 		for _, was := range [][]byte{nil, []byte("older")} {
-			if err := f.Replace(t.Context(), "old", was, []byte("new")); !errors.Is(err, ErrChanged) {
+			if err := f.Replace(t.Context(), Change{"fresh", nil, []byte("new")}, Change{"old", was, []byte("new")}); !errors.Is(err, ErrChanged) {
 				t.Errorf("replace what was %q: %v", was, err)
 			}
 		}
-		return nil
+		if _, err := f.Read(t.Context(), "fresh"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("one of two files was replaced: %v", err)
+		}
+		return f.Replace(t.Context(), Change{"fresh", nil, []byte("new")}, Change{"gone", []byte("gone"), nil})
 	})
+	for name, want := range map[string]string{"fresh": "new", "gone": ""} {
+		if data, failed := f.Read(t.Context(), name); string(data) != want || (want == "") != errors.Is(failed, fs.ErrNotExist) {
+			t.Errorf("%s is %q, %v", name, data, failed)
+		}
+	}
 	if data, failed := f.Read(t.Context(), "old"); err != nil || failed != nil || string(data) != "old" {
 		t.Errorf("it is %q, %v, %v", data, err, failed)
 	}

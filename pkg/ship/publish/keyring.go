@@ -116,7 +116,7 @@ func (rs *packages) addKeyring(ctx context.Context) error {
 	if err := rs.addDeb("all", inMemory(fmt.Sprintf("%s_%s_all.deb", k.name, e), asDeb), apt.SHA256(asDeb)); err != nil {
 		return err
 	}
-	return rs.addRPM(ctx, "noarch", inMemory(fmt.Sprintf("%s-%s.noarch.rpm", k.name, e), asRPM), k.date())
+	return rs.addRPM("noarch", inMemory(fmt.Sprintf("%s-%s.noarch.rpm", k.name, e), asRPM), k.date())
 }
 
 func inMemory(name string, content []byte) packageFile {

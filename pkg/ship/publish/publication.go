@@ -43,6 +43,7 @@ type Publication struct {
 	Markers   []Marker `json:"markers"`
 
 	channel Channel
+	sign    func(ctx context.Context) error           // signs objects that are not at the target; may be nil
 	pages   func(ctx context.Context) ([]Page, error) // computes them of what is at the target
 	release *release.Release
 }
@@ -65,6 +66,7 @@ type Page struct {
 	State State  `json:"state"`
 
 	old, content []byte
+	together     bool // with the next one
 }
 
 // A ConflictError says that the target has other objects than the publication, under the same names.
@@ -104,6 +106,11 @@ func (p *Publication) Done() bool {
 
 // look compares the publication with what is at the target. Objects that were found before are not read again.
 func (p *Publication) look(ctx context.Context) error {
+	if p.sign != nil {
+		if err := p.sign(ctx); err != nil {
+			return err
+		}
+	}
 	differ := make([]bool, len(p.Objects))
 	g, within := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -184,17 +191,12 @@ func (p *Publication) Send(ctx context.Context, waiting func()) error {
 		if err := p.sendObjects(ctx); err != nil {
 			return err
 		}
-		for i := range p.Pages {
-			if page := &p.Pages[i]; page.State == ToSend {
-				if err := p.channel.Replace(ctx, page.Path, page.old, page.content); err != nil {
-					return err
-				}
-				page.State = Sent
-			}
+		if err := p.sendPages(ctx); err != nil {
+			return err
 		}
 		for i := range p.Markers {
 			if m := &p.Markers[i]; m.State == ToSend {
-				if err := p.channel.Replace(ctx, m.Path, text(m.Was), text(m.Is)); err != nil {
+				if err := p.channel.Replace(ctx, Change{m.Path, text(m.Was), text(m.Is)}); err != nil {
 					return err
 				}
 				m.State = Sent
@@ -202,6 +204,29 @@ func (p *Publication) Send(ctx context.Context, waiting func()) error {
 		}
 		return nil
 	})
+}
+
+// sendPages replaces pages, those together that readers need together.
+func (p *Publication) sendPages(ctx context.Context) error {
+	var changes []Change
+	for _, page := range p.Pages {
+		if page.State == ToSend {
+			changes = append(changes, Change{page.Path, page.old, page.content})
+		}
+		if page.together || len(changes) == 0 {
+			continue
+		}
+		if err := p.channel.Replace(ctx, changes...); err != nil {
+			return err
+		}
+		changes = nil
+	}
+	for i := range p.Pages {
+		if p.Pages[i].State == ToSend {
+			p.Pages[i].State = Sent
+		}
+	}
+	return nil
 }
 
 // sendObjects sends all objects, and release.json when all others are there.

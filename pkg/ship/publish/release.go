@@ -232,8 +232,8 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 		if rs, err = newPackages(ctx, r.dir, r.described, r.packages, c); err != nil {
 			return nil, err
 		}
-		p.Packages, p.ForUsers, p.OtherKey = rs.folder, rs.usersFiles(), rs.otherKey
-		p.Objects = append(rs.objects, p.Objects...)
+		p.has(rs)
+		p.ForUsers = rs.usersFiles()
 	}
 	p.pages = func(ctx context.Context) (_ []Page, err error) {
 		if p.Withdrawn, err = reason(ctx, c, version); err != nil {
@@ -247,6 +247,15 @@ func (r *Release) Plan(ctx context.Context, c Channel) (*Publication, error) {
 		return append(index, pages...), err
 	}
 	return p, p.look(ctx)
+}
+
+// has adds packages to the publication.
+func (p *Publication) has(rs *packages) {
+	p.Packages, p.Objects = rs.folder, append(rs.objects, p.Objects...)
+	p.sign = func(ctx context.Context) (err error) {
+		p.OtherKey, err = rs.signRPMs(ctx, p.Objects)
+		return err
+	}
 }
 
 // indexPage returns the page about the release.
@@ -295,7 +304,7 @@ func Withdraw(ctx context.Context, c Channel, version, why string, q Repositorie
 		if err := rs.addKeyring(ctx); err != nil { // it is there, unless the keys have changed
 			return nil, err
 		}
-		p.Packages, p.Objects = rs.folder, rs.objects
+		p.has(rs)
 	}
 	p.pages = func(ctx context.Context) ([]Page, error) {
 		notice, err := page(ctx, c, path.Join(site.Folder(version), site.Withdrawn), []byte(why+"\n"))

@@ -53,12 +53,10 @@ type packages struct {
 	folder  string // at the target, of both
 	objects []Object
 	debs    []apt.Entry // of the release
-	rpms    []yum.Entry
+	rpms    []*signedRPM
 	version string    // of the release
 	date    time.Time // of that
 	base    release.BasePackages
-
-	otherKey []string // rpms of the release that the target has with the signature of a key that signs no more
 }
 
 // repositoryFolder returns the folder of the repositories that have a version. Candidates are in others than releases.
@@ -81,14 +79,17 @@ const soon = 60 * 24 * time.Hour
 // CheckKeys returns a *[KeyError] if one of the keys must not sign packages at a time, and a warning for each that expires soon.
 func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) {
 	for _, k := range keys {
-		switch end := k.Expires(); {
+		switch end := k.Expires(now); {
+		case k.Revoked(now):
+			return nil, &KeyError{k.Fingerprint(), "it was revoked: make another one"}
 		case now.Before(k.Created()):
 			return nil, &KeyError{k.Fingerprint(), "it was made at " + k.Created().UTC().Format(time.RFC3339) +
 				", which is in the future: check the clock"}
-		case end.IsZero():
-		case !now.Before(end):
+		case !end.IsZero() && !now.Before(end):
 			return nil, &KeyError{k.Fingerprint(), "it expired on " + end.UTC().Format(time.DateOnly) + ": extend it, or make another one"}
-		case now.After(end.Add(-soon)):
+		case !k.CanSign(now):
+			return nil, &KeyError{k.Fingerprint(), "none of its parts is for signatures, and neither expired nor revoked"}
+		case !end.IsZero() && now.After(end.Add(-soon)):
 			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: have another one sign beside it, so that users get that before",
 				k.Fingerprint(), end.UTC().Format(time.DateOnly)))
 		}
@@ -276,13 +277,19 @@ func (rs *packages) named(ctx context.Context, text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %s names no index", rs.channel, path.Join(rs.folder, "deb/InRelease"))
 }
 
-// signedPages returns the files of the repository for apt.
+// signedPages returns the files of the repository for apt. Good signatures that are there stay.
 func (rs *packages) signedPages(ctx context.Context, files map[string][]byte, text []byte, at time.Time) ([]Page, error) {
-	inRelease, err := rs.Keys.Clear(text, at)
+	inRelease, err := rs.read(ctx, "deb/InRelease")
+	if err == nil {
+		inRelease, err = rs.Keys.Clear(ctx, text, at, inRelease)
+	}
 	if err != nil {
 		return nil, err
 	}
-	detached, err := rs.Keys.Sign(text, at)
+	detached, err := rs.read(ctx, "deb/Release.gpg")
+	if err == nil {
+		detached, err = rs.Keys.Sign(ctx, text, at, detached)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +328,7 @@ func (rs *packages) compare(ctx context.Context, dir string, files []named) ([]P
 
 // rpmPages is the same for dnf.
 func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Page, lacks []string, err error) {
-	entries, date := slices.Clone(rs.rpms), rs.date
+	entries, date := rs.entries(), rs.date
 	repomd, there, err := rs.rpmsBefore(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -330,7 +337,7 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	isGone := func(e yum.Entry) bool { return gone[path.Base(e.Location)] }
 	entries = slices.DeleteFunc(entries, isGone)
 	// What has rpm has a shell.
-	lacks, err = yum.Lacking(slices.DeleteFunc(slices.Clone(rs.rpms), isGone), entries, append(slices.Clone(rs.base.RPM), rpm.Shell))
+	lacks, err = yum.Lacking(slices.DeleteFunc(rs.entries(), isGone), entries, append(slices.Clone(rs.base.RPM), rpm.Shell))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -339,7 +346,10 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 		date = later(date, was, bytes.Equal(yum.Make(entries, was).Repomd, repomd))
 	}
 	m := yum.Make(entries, date)
-	signature, err := rs.Keys.Sign(m.Repomd, date)
+	signature, err := rs.read(ctx, "rpm/"+signatureOf(m.Repomd))
+	if err == nil {
+		signature, err = rs.Keys.Sign(ctx, m.Repomd, date, signature)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -354,6 +364,9 @@ func (rs *packages) rpmPages(ctx context.Context, gone map[string]bool) (_ []Pag
 	all = append(all, named{signatureOf(m.Repomd), signature}, named{"repodata/repomd.xml.key", public},
 		named{"repodata/repomd.xml.asc", signature}, named{"repodata/repomd.xml", m.Repomd})
 	pages, err := rs.compare(ctx, "rpm", all)
+	if err == nil {
+		pages[len(pages)-2].together = true // dnf reads both
+	}
 	return pages, lacks, err
 }
 

@@ -346,11 +346,11 @@ type brittle struct {
 
 var errBroken = errors.New("broken")
 
-func (b brittle) Replace(ctx context.Context, name string, old, content []byte) error {
+func (b brittle) Replace(ctx context.Context, changes ...Change) error {
 	if *b.left--; *b.left < 0 {
 		return errBroken
 	}
-	return b.folder.Replace(ctx, name, old, content)
+	return b.folder.Replace(ctx, changes...)
 }
 
 // Wherever a publication ends, indexes name what is there, and the same publication again goes on.
@@ -425,6 +425,13 @@ func whatIsNamedIsThere(t *testing.T, dir string, key *openpgp.Key) {
 	repomd, err := rs.read(t.Context(), "rpm/repodata/repomd.xml")
 	if err != nil {
 		t.Fatal(err)
+	}
+	signature, err := rs.read(t.Context(), "rpm/repodata/repomd.xml.asc")
+	if err == nil {
+		err = rs.Keys.Check(repomd, signature)
+	}
+	if err != nil {
+		t.Errorf("dnf reads a repomd.xml whose signature is another's: %v", err)
 	}
 	entries, err := yum.ReadEntries(repomd, func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(dir, "rpm", name)) })
 	if err != nil {
