@@ -35,7 +35,8 @@ mode: nftables
 `)
 	tr.make(t, "kubeadm").ok(t)
 	kubeadm := func(args ...string) result {
-		offline := []string{"PATH=" + filepath.Dir(tr.path("_output/bin/kubeadm")), "https_proxy=http://127.0.0.1:1"}
+		offline := []string{"PATH=" + filepath.Dir(tr.path("_output/bin/kubeadm")), "https_proxy=http://127.0.0.1:1",
+			"KUBEADM_INIT_DRYRUN_DIR=" + t.TempDir()} // and not /etc/kubernetes, which would look like something that a cluster has left
 		return run(t, tr.dir, offline, tr.path("_output/bin/kubeadm"), args...)
 	}
 	tag := strings.ReplaceAll(version, "+", "_")
