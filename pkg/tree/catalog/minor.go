@@ -10,7 +10,7 @@ import (
 
 // minors are the minor versions of Kubernetes that slipway makes releases of. To add one, bump the tree to it, and see that its components
 // compile, its generators make upstream's files, and its cluster passes the checks.
-var minors = []string{"1.36", "1.37"}
+var minors = []string{"1.35", "1.36", "1.37"}
 
 // SupportedMinors returns the minor versions of Kubernetes that slipway makes releases of, oldest first.
 func SupportedMinors() []string { return slices.Clone(minors) }
