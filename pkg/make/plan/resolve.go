@@ -131,7 +131,7 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 	tarballs := []*target.Tarball{sources}
 	for _, on := range platforms {
 		for _, set := range sets {
-			if r.Catalog.SetHas(set, on) {
+			if r.has(set, on) {
 				tarballs = append(tarballs, r.setTarball(set, on, sources))
 			}
 		}
@@ -176,13 +176,18 @@ func (r *resolver) resolveRelease(ctx context.Context, platforms []catalog.Platf
 		r.add(t)
 	}
 	sets = slices.DeleteFunc(sets, func(set catalog.Set) bool {
-		return !slices.ContainsFunc(platforms, func(on catalog.Platform) bool { return r.Catalog.SetHas(set, on) })
+		return !slices.ContainsFunc(platforms, func(on catalog.Platform) bool { return r.has(set, on) })
 	})
 	var err error
 	if r.release, err = target.NewRelease(ctx, r.Project, slices.Clone(r.targets), sets); err == nil {
 		r.add(r.release)
 	}
 	return err
+}
+
+// has reports whether a release has a set for a platform. A tree may have no addons: a bump to an older Go can leave out all.
+func (r *resolver) has(set catalog.Set, on catalog.Platform) bool {
+	return r.Catalog.SetHas(set, on) && (set != catalog.Addons || len(r.Catalog.ImagesFor(set, on)) > 0)
 }
 
 // api returns the files that say what the API is, or nil if the catalog lacks what makes them. They are the same for all platforms, so

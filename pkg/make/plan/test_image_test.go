@@ -81,6 +81,16 @@ func TestImagesForTestsAreInTheTestTarballAlone(t *testing.T) {
 	}
 }
 
+func TestTreeWithoutAddonsHasNoTarballOfThem(t *testing.T) {
+	t.Parallel()
+	p := open(t, treeWith(t, [][2]string{{"  test: [linux/amd64, linux/arm64]", "  test: [linux/amd64, linux/arm64]\n  addons: [linux/arm64]"}}))
+	for _, id := range ids(graph(t, p, Request{Tars: true, Addons: true, Platforms: []catalog.Platform{linuxARM64}})) {
+		if strings.Contains(id, "addons") {
+			t.Errorf("there is %q", id)
+		}
+	}
+}
+
 func TestAddonsAreInTarballsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	p := open(t, treeWith(t, [][2]string{
