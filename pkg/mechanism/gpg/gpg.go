@@ -89,7 +89,7 @@ func call(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 // remedies say what helps, by what gpg says.
 var remedies = map[string]string{
 	"No secret key":       "import the private key, insert the card that has it, or set GNUPGHOME to the folder of gpg that has it",
-	"Operation cancelled": "run the same again, and give the passphrase or the PIN",
+	"Operation cancel":    "run the same again, and give the passphrase or the PIN",
 	"Inappropriate ioctl": "its agent has no terminal to ask for the passphrase: set GPG_TTY to the output of tty",
 	"No pinentry":         "its agent has no program to ask for the passphrase: install one, on Debian such as the package pinentry-curses",
 	"Timeout":             "run the same again, and give the passphrase or the PIN in time",

@@ -30,7 +30,7 @@ func New(t testing.TB, passphrase string) Home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Stop(t) })
-	answer := "echo 'ERR 83886179 Operation cancelled <Pinentry>'"
+	answer := "echo 'ERR 83886179 canceled <Pinentry>'"
 	if passphrase != "" {
 		answer = "echo D " + passphrase + "; echo OK"
 	}
