@@ -43,11 +43,10 @@ func TestRepositoriesAreReadWhilePublished(t *testing.T) {
 	makeRoot(t, root)
 	s := serveSite(t)
 	p.publish(t, 0, s.dir, "--url", s.address).ok(t)
-	for name, file := range map[string]string{"acme.sources": "", "acme.repo": "readers/"} {
-		if err := os.MkdirAll(filepath.Join(root, "srv/readers"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		run(t, s.dir, nil, "cp", repositories+"/"+name, filepath.Join(root, "srv", file, name)).ok(t)
+	for name, to := range map[string]string{
+		"acme.sources": "srv/acme.sources", "acme.repo": "srv/readers/acme.repo", "deb/Release.key": "usr/share/keyrings/acme-archive-keyring.asc",
+	} {
+		run(t, s.dir, nil, "install", "-D", "-m", "644", repositories+"/"+name, filepath.Join(root, to)).ok(t)
 	}
 	run(t, s.dir, nil, "cp", repositories+"/rpm/repodata/repomd.xml.asc", "before").ok(t)
 	var begun, ended atomic.Int64 // publications
