@@ -117,6 +117,7 @@ func TestRepositoriesAreReadWhilePublished(t *testing.T) {
 	start := time.Now()
 	for i := 1; i < publications; i++ {
 		begun.Add(1)
+		time.Sleep(time.Second) // apt asks whether InRelease is newer, in whole seconds
 		p.publish(t, i, s.dir, "--url", s.address).ok(t)
 		ended.Add(1)
 	}
