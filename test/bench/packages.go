@@ -101,7 +101,7 @@ func debs(size bool) func(context.Context, *bench, *Row) error {
 		var trees []string // unpacked, with the folder DEBIAN
 		var made []deb.Package
 		for _, file := range files {
-			tree := filepath.Join(b.dir, "debs", strings.TrimSuffix(filepath.Base(file), ".deb"))
+			tree := filepath.Join(b.dir, row.Name, strings.TrimSuffix(filepath.Base(file), ".deb"))
 			if err := os.MkdirAll(filepath.Dir(tree), 0o755); err != nil {
 				return err
 			}
