@@ -72,7 +72,7 @@ func firstMake(ctx context.Context, b *bench, row *Row) error {
 		return execute(ctx, cmd, nil)
 	}
 	c.ours = func() (Sample, error) {
-		return b.command(ctx, "make help in a new distribution, which compiles the targets", d.in(ctx, dir, "help"))
+		return b.command(ctx, "make slipway in a new distribution", d.in(ctx, dir, "slipway"))
 	}
 	return c.warmly(b.n, row)
 }

@@ -33,8 +33,8 @@ var (
 
 	// Other projects: programs, and images by name with their versions. Those that Kubernetes or the tree chooses are in release.yaml.
 	addonBinaries = []string{"etcd", "etcdctl", "etcdutl", "containerd", "containerd-shim-runc-v2", "ctr", "crictl", "olareg"}
-	cniPlugins    = []string{"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback", "macvlan",
-		"portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf"}
+	cniPlugins    = []string{"bandwidth", "bridge", "dhcp", "dummy", "firewall", "host-device", "host-local", "ipvlan", "loopback",
+		"macvlan", "portmap", "ptp", "sbr", "static", "tap", "tuning", "vlan", "vrf"}
 	addonImages = imageVersions("pause", "probe", "node", "etcd", "coredns/coredns", "metrics-server/metrics-server", "traefik/traefik")
 )
 

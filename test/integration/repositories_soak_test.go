@@ -44,7 +44,8 @@ func TestRepositoriesAreReadWhilePublished(t *testing.T) {
 	s := serveSite(t)
 	p.publish(t, 0, s.dir, "--url", s.address).ok(t)
 	for name, to := range map[string]string{
-		"acme.sources": "srv/acme.sources", "acme.repo": "srv/readers/acme.repo", "deb/Release.key": "usr/share/keyrings/acme-archive-keyring.asc",
+		"acme.sources": "srv/acme.sources", "acme.repo": "srv/readers/acme.repo",
+		"deb/Release.key": "usr/share/keyrings/acme-archive-keyring.asc",
 	} {
 		run(t, s.dir, nil, "install", "-D", "-m", "644", repositories+"/"+name, filepath.Join(root, to)).ok(t)
 	}

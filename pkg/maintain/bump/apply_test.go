@@ -98,7 +98,8 @@ func (b bumped) check(t *testing.T, when string, want map[string]string) {
 func TestApply(t *testing.T) {
 	t.Parallel()
 	b := newBumped(t)
-	if diff := cmp.Diff(undoLog{"Kubernetes v1.36.2", b.commit, []string{"a", "b/[c]", "gone/file"}, []string{"d/e"}}, b.undoLog); diff != "" {
+	log := undoLog{"Kubernetes v1.36.2", b.commit, []string{"a", "b/[c]", "gone/file"}, []string{"d/e"}}
+	if diff := cmp.Diff(log, b.undoLog); diff != "" {
 		t.Fatal(diff)
 	}
 	want := b.content(t)

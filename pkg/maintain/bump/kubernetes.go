@@ -253,7 +253,8 @@ func (p *preparation) moveProjects(ctx context.Context, u *upstream) error {
 		switch {
 		case named:
 			err = p.moveProject(ctx, pr, n.version, n.why)
-		case newerGo && len(pr.modules) > 0 && (len(pr.images) > 0 || p.apart(pr)) && !p.patched(pr.folder): // the older Go may have held it back
+		// The older Go may have held it back.
+		case newerGo && len(pr.modules) > 0 && (len(pr.images) > 0 || p.apart(pr)) && !p.patched(pr.folder):
 			err = p.toNewestProject(ctx, pr, goversion.Lang(p.compileGo)+" compiles it")
 		default:
 			err = p.fitProject(ctx, pr)

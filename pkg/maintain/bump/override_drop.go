@@ -52,10 +52,8 @@ func (p *preparation) dropOverride(ctx context.Context, at int) error {
 		if err != nil {
 			return err
 		}
+		pr.apart = p.apart(pr)
 		wants[pr.folder] = p.wantedBy(pr, modules, p.now)
-		if p.apart(pr) {
-			wants[pr.folder] = ownModules(pr, modules, p.now)
-		}
 	}
 	for _, folder := range folders {
 		want, known := wants[folder]

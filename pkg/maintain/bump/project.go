@@ -27,6 +27,7 @@ type project struct {
 	modules []string        // the project's own, which have one version
 	version string          // of these; without modules, that of the image
 	images  []catalog.Image // with the project's version
+	apart   bool            // it is to have the modules that its authors chose
 }
 
 // at returns the project's modules in a version.
@@ -66,14 +67,8 @@ type tooNewError string
 
 func (e tooNewError) Error() string { return string(e) }
 
-// moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6. It shares modules with the components.
+// moveProject moves a project to a version as images have it: 3.7.0-0 or v1.14.6.
 func (p *preparation) moveProject(ctx context.Context, pr project, version, why string) error {
-	return p.moveProjectTo(ctx, pr, version, why, p.wantedBy)
-}
-
-// moveProjectTo moves a project to a version, which requires what requirements returns.
-func (p *preparation) moveProjectTo(ctx context.Context, pr project, version, why string,
-	requirements func(project, []fetched, *wanted) wanted) error {
 	to := versionOf(version)
 	switch {
 	case len(pr.modules) == 0:
@@ -90,11 +85,13 @@ func (p *preparation) moveProjectTo(ctx context.Context, pr project, version, wh
 	}
 	p.before[pr.folder] = wanted{}
 	if current, err := p.proxy.fetch(ctx, pr.at(pr.version)...); err == nil {
-		p.before[pr.folder] = p.wantedBy(pr, current, p.was)
+		was := pr
+		was.apart = p.apart(pr)
+		p.before[pr.folder] = p.wantedBy(was, current, p.was)
 	} else if !unusable(err) {
 		return err
 	}
-	if err := p.require(pr.folder, requirements(pr, modules, p.now)); err != nil {
+	if err := p.require(pr.folder, p.wantedBy(pr, modules, p.now)); err != nil {
 		return err
 	}
 	if err := p.adaptImports(pr.folder, modules); err != nil {
@@ -128,11 +125,12 @@ func (p *preparation) fitProject(ctx context.Context, pr project) error {
 	if err != nil {
 		return err
 	}
+	pr.apart = true
 	for _, k := range older {
 		if k.GoVersion != "" && goversion.Compare("go"+k.GoVersion, p.compileGo) > 0 {
 			continue
 		}
-		err := p.moveProjectTo(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+pr.goLine, ownModules)
+		err := p.moveProject(ctx, pr, like(pr, k.Version), pr.version+" needs Go "+pr.goLine)
 		if !unusable(err) {
 			return err
 		}

@@ -58,17 +58,14 @@ func (p *preparation) onlyTests(pr project) bool {
 	})
 }
 
-// wantedBy returns what a project in a version must require, with modules shared with components.
+// wantedBy returns what a project in a version must require, with modules shared with components unless it is to be apart.
 func (p *preparation) wantedBy(pr project, modules []fetched, components *wanted) wanted {
 	want := fromProject(modules)
-	if !p.onlyTests(pr) {
+	if !pr.apart && !p.onlyTests(pr) {
 		want.share(components)
 	}
 	return want
 }
-
-// ownModules returns what a project in a version must require, with modules that its authors tested it with.
-func ownModules(_ project, modules []fetched, _ *wanted) wanted { return fromProject(modules) }
 
 // apart reports whether a project in the tree has Kubernetes' modules older than the components', so that it does not share them.
 func (p *preparation) apart(pr project) bool {
@@ -84,7 +81,8 @@ func (p *preparation) apart(pr project) bool {
 	return false
 }
 
-// followModules makes a project that stays in its version share modules with the components of another version of Kubernetes, if it does now.
+// followModules makes a project that stays in its version share modules with the components of another version of Kubernetes, if it
+// shares them now.
 func (p *preparation) followModules(ctx context.Context, pr project) error {
 	if _, moved := p.required[pr.folder]; moved || len(pr.modules) == 0 || p.onlyTests(pr) || slices.Contains(p.leftOut, pr.folder) {
 		return nil

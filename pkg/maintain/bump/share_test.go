@@ -75,7 +75,8 @@ func TestAProjectWithOlderModulesIsApart(t *testing.T) {
 		"k8s.io/api v0.35.4\n\tk8s.io/cri-api v0.34.0-rc.2": true,
 	} {
 		root := t.TempDir()
-		if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/tool\n\nrequire (\n\t"+text+"\n)\n"), 0o666); err != nil {
+		goMod := "module example.com/tool\n\nrequire (\n\t" + text + "\n)\n"
+		if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(goMod), 0o666); err != nil {
 			t.Fatal(err)
 		}
 		m, err := module.Load(root, ".")

@@ -2,7 +2,7 @@
 //
 // ProtonMail/go-crypto does the work. A signature by a key in this process depends on its content, the key and a time that callers choose,
 // and on nothing else: the library adds random bytes to signatures unless told not to. Another program's signatures have its time, and may
-// have random bytes. So callers hand in the signatures of before, and those that are good stay, whoever made them.
+// have random bytes. So callers pass the earlier signatures, and good ones stay, whoever made them.
 //
 // No signature leaves this package that it has not checked.
 //
@@ -35,7 +35,8 @@ type Key struct {
 	asked map[string][]byte // the answers
 }
 
-// An Ask asks whoever has a private key for a signature of a content, as packets. A signature of a text is of its lines, however they end.
+// An Ask gets a signature of a content, as packets, from whoever has the private key. A signature of a text covers its lines, however they
+// end.
 type Ask func(ctx context.Context, content []byte, text bool) ([]byte, error)
 
 // Elsewhere returns a key of which only the public form is here. It asks once for each content.

@@ -120,7 +120,7 @@ func (k Keys) find(content []byte, text bool, packets []byte) (Signature, bool) 
 	return Signature{}, false
 }
 
-// sign returns signatures of a content by all keys, and their packets. Those that are good among the packets of before stay.
+// sign returns signatures of a content by all keys, and their packets. Good ones among earlier packets stay.
 func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time, before []byte) (all []Signature, _ []byte, err error) {
 	var packets []byte
 	for _, one := range k {
@@ -135,7 +135,7 @@ func (k Keys) sign(ctx context.Context, content []byte, text bool, at time.Time,
 	return all, packets, nil
 }
 
-// Sign returns signatures of a content by all keys, with armor. Those that are good in what was returned before stay.
+// Sign returns signatures of a content by all keys, with armor. Good ones in what it returned before stay.
 func (k Keys) Sign(ctx context.Context, content []byte, at time.Time, before []byte) ([]byte, error) {
 	_, packets, err := k.sign(ctx, content, false, at, bare(before))
 	if err != nil {
@@ -147,7 +147,7 @@ func (k Keys) Sign(ctx context.Context, content []byte, at time.Time, before []b
 	})
 }
 
-// Clear returns a text with signatures by all keys around it. Those that are good in what was returned before stay.
+// Clear returns a text with signatures by all keys around it. Good ones in what it returned before stay.
 func (k Keys) Clear(ctx context.Context, text []byte, at time.Time, before []byte) ([]byte, error) {
 	_, packets := opened(before)
 	// The library has this form for private keys alone that it has itself. It has no blanks at the ends of lines.

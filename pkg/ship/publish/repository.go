@@ -90,7 +90,8 @@ func CheckKeys(keys openpgp.Keys, now time.Time) (warnings []string, err error) 
 		case !k.CanSign(now):
 			return nil, &KeyError{k.Fingerprint(), "none of its parts is for signatures, and neither expired nor revoked"}
 		case !end.IsZero() && now.After(end.Add(-soon)):
-			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: have another one sign beside it, so that users get that before",
+			warnings = append(warnings, fmt.Sprintf("the key %s expires on %s: have another one sign beside it, "+
+				"so that users get that before",
 				k.Fingerprint(), end.UTC().Format(time.DateOnly)))
 		}
 	}

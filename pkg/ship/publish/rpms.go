@@ -44,9 +44,9 @@ func (rs *packages) addRPM(arch string, p packageFile, at time.Time) error {
 	return nil
 }
 
-// signRPMs signs the rpms that are not at the target, each by the first key: rpm reads one signature. A copy there that another key has signed
-// stays, if that is one of the keys, or if it is in the index, which one of the keys has signed. Of these last ones, it returns the names.
-// Objects begin with those of the packages.
+// signRPMs signs the rpms that are not at the target, each by the first key: rpm reads one signature. A copy there that another key has
+// signed stays if that is one of the keys, or if the index lists the copy, which one of the keys has signed. It returns the names of those
+// that stay for the second reason. Objects begin with those of the packages.
 func (rs *packages) signRPMs(ctx context.Context, objects []Object) (otherKey []string, err error) {
 	_, listed, err := rs.rpmsBefore(ctx)
 	if err != nil {
@@ -72,11 +72,16 @@ func (rs *packages) signRPM(ctx context.Context, r *signedRPM, o *Object, listed
 	}
 	i := slices.IndexFunc(listed, func(e yum.Entry) bool { return path.Join(rs.folder, "rpm", e.Location) == o.Path })
 	if !found && i >= 0 {
-		r.stays, r.entry = true, listed[i]
-		*o = Object{Path: o.Path, Size: r.entry.Size, SHA256: r.entry.SHA256, open: func() (io.ReadCloser, error) {
-			return nil, fmt.Errorf("%s: it is in the index, and not there", o.Path)
-		}}
-		return nil
+		e := listed[i]
+		there, err := rs.channel.Head(ctx, o.Path, e.Size, e.SHA256)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if there {
+			r.stays, r.entry = true, e
+			*o = Object{Path: o.Path, Size: e.Size, SHA256: e.SHA256, State: There}
+			return nil
+		}
 	}
 	if !found {
 		if s, err = rs.Keys[0].Sign(ctx, r.unsigned.Header, r.at); err != nil {

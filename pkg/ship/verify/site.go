@@ -96,6 +96,7 @@ func (c *content) published(ctx context.Context, report *Report) ([]File, error)
 // pages checks the page about a release, and finds out whether the release is withdrawn. The page is read before that: it is changed
 // afterwards.
 func (c *content) pages(ctx context.Context, report *Report) ([]File, error) {
+	c.paged = true
 	index, err := readSmall(ctx, c.place, site.Index, maxDescription)
 	hasIndex := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, sign.ErrIrregular) {

@@ -32,6 +32,7 @@ import (
 	"slipway.build/pkg/release"
 	"slipway.build/pkg/release/provenance"
 	"slipway.build/pkg/ship/sign"
+	"slipway.build/pkg/ship/site"
 	"slipway.build/pkg/ship/trust"
 	"slipway.build/pkg/tree/input"
 	"slipway.build/pkg/tree/stamp"
@@ -115,6 +116,7 @@ type content struct {
 	place       place
 	description []byte
 	release     *release.Release
+	paged       bool // the page about the release was looked for
 }
 
 func open(ctx context.Context, at place) (*content, error) {
@@ -126,7 +128,7 @@ func open(ctx context.Context, at place) (*content, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at.name(release.File), err)
 	}
-	return &content{at, data, described}, nil
+	return &content{place: at, description: data, release: described}, nil
 }
 
 func whole(ctx context.Context, at place, want Want) (*Report, error) {
@@ -334,6 +336,14 @@ func (c *content) contents(ctx context.Context, names []string) (*Report, error)
 					return nil, err
 				}
 			}
+		}
+		if c.paged && slices.ContainsFunc(strangers, func(f File) bool { return f.Path == site.Index || f.Path == site.Withdrawn }) {
+			pages, err := c.pages(ctx, report) // one may have appeared since
+			if err != nil {
+				return nil, err
+			}
+			again := func(f File) bool { return slices.ContainsFunc(pages, func(p File) bool { return p.Path == f.Path }) }
+			report.Files, strangers = append(slices.DeleteFunc(report.Files, again), pages...), slices.DeleteFunc(strangers, again)
 		}
 		report.Files = append(report.Files, strangers...)
 	}
